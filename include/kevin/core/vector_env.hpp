@@ -1,0 +1,166 @@
+#ifndef KEVIN_CORE_VECTOR_ENV_HPP
+#define KEVIN_CORE_VECTOR_ENV_HPP
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "kevin/core/env.hpp"
+#include "kevin/core/error.hpp"
+
+namespace kevin {
+
+/// Many environments of one kind, stepped by a bounded number of threads; results come back in the order in which they
+/// are finished, each with the number of its environment, since a kernel's compile time is long-tailed.
+///
+/// Per environment the order is reset or step, then its result, then the next; two requests at once for one environment
+/// are Error(order). There is no automatic reset: the last step's observation is the terminal one. An exception from one
+/// environment is that result's `error` and touches no other; the environment may be reset and goes on.
+/// send, reset and receive may be called from any thread.
+template <Env E>
+class VectorEnv {
+ public:
+  struct Result {
+    std::size_t env = 0;
+    bool was_reset = false;                      ///< answer to reset: only `step.observation` is set
+    Step<ObservationOf<E>, RewardOf<E>, InfoOf<E>> step{};
+    std::string error;                           ///< what the environment threw; empty: fine
+    [[nodiscard]] bool ok() const noexcept { return error.empty(); }
+  };
+
+  /// `threads` 0: as many as the machine has. Throws Error(bad_input) when `envs` is empty.
+  explicit VectorEnv(std::vector<E> envs, std::size_t threads = 0) : envs_(std::move(envs)), busy_(envs_.size(), false) {
+    if (envs_.empty()) throw Error(ErrorCode::bad_input, "VectorEnv: no environments");
+    if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+    threads = std::min(threads, envs_.size());
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  }
+  VectorEnv(const VectorEnv&) = delete;
+  VectorEnv& operator=(const VectorEnv&) = delete;
+  /// Waits for the steps that are running; those that have not begun are dropped.
+  ~VectorEnv() {
+    for (std::jthread& t : threads_) t.request_stop();
+    threads_.clear();
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return envs_.size(); }
+
+  /// Starts a reset of environment `env`.
+  void reset(std::size_t env, std::uint64_t seed) {
+    enqueue(env, [this, env, seed](Result& r) {
+      r.was_reset = true;
+      r.step.observation = envs_[env].reset(seed);
+    });
+  }
+  /// Starts resets of all: environment i gets seed + i, as Gymnasium's vector environments do.
+  void reset_all(std::uint64_t seed) {
+    for (std::size_t i = 0; i < envs_.size(); ++i) reset(i, seed + i);
+  }
+
+  /// Starts a step of environment `env`.
+  void send(std::size_t env, ActionOf<E> action) {
+    enqueue(env, [this, env, a = std::move(action)](Result& r) {
+      auto s = envs_[env].step(a);
+      r.step.terminated = s.terminated;
+      r.step.truncated = s.truncated;
+      r.step.observation = std::move(s.observation);
+      r.step.reward = std::move(s.reward);
+      r.step.info = std::move(s.info);
+    });
+  }
+
+  /// Waits for the next finished result. Throws Error(order) when nothing is under way, instead of waiting for ever.
+  [[nodiscard]] Result receive() {
+    std::unique_lock lock(mutex_);
+    if (in_flight_ == 0) throw Error(ErrorCode::order, "VectorEnv::receive: nothing is under way; send or reset first");
+    finished_.wait(lock, [&] { return !results_.empty() || in_flight_ == 0; });
+    if (results_.empty()) throw Error(ErrorCode::order, "VectorEnv::receive: another thread took the last result");
+    Result r = std::move(results_.front());
+    results_.pop_front();
+    busy_[r.env] = false;
+    if (--in_flight_ == 0) finished_.notify_all();
+    return r;
+  }
+
+  /// Waits for `count` results (at most as many as are under way).
+  [[nodiscard]] std::vector<Result> receive(std::size_t count) {
+    std::vector<Result> batch;
+    while (batch.size() < count && in_flight() > 0) batch.push_back(receive());
+    return batch;
+  }
+
+  /// Requests that have not been received yet.
+  [[nodiscard]] std::size_t in_flight() const {
+    const std::lock_guard lock(mutex_);
+    return in_flight_;
+  }
+
+ private:
+  struct Job {
+    std::size_t env;
+    std::function<void(Result&)> run;
+  };
+
+  void enqueue(std::size_t env, std::function<void(Result&)> run) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (env >= envs_.size()) throw Error(ErrorCode::bad_input, "VectorEnv: there is no environment " + std::to_string(env));
+      if (busy_[env]) throw Error(ErrorCode::order, "VectorEnv: environment " + std::to_string(env) + " has a request under way; receive its result first");
+      busy_[env] = true;
+      ++in_flight_;
+      jobs_.push_back({env, std::move(run)});
+    }
+    queued_.notify_one();
+  }
+
+  void work(const std::stop_token& stop) {
+    for (;;) {
+      Job job;
+      {
+        std::unique_lock lock(mutex_);
+        if (!queued_.wait(lock, stop, [&] { return !jobs_.empty(); }) || stop.stop_requested()) return;
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+      Result result;
+      result.env = job.env;
+      try {
+        job.run(result);
+      } catch (const std::exception& e) {
+        result.error = *e.what() == '\0' ? "an exception without text" : e.what();
+      } catch (...) {
+        result.error = "an exception that is not a std::exception";
+      }
+      {
+        const std::lock_guard lock(mutex_);
+        results_.push_back(std::move(result));
+      }
+      finished_.notify_one();
+    }
+  }
+
+  std::vector<E> envs_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any queued_;
+  std::condition_variable finished_;
+  std::deque<Job> jobs_;
+  std::deque<Result> results_;
+  std::vector<bool> busy_;
+  std::size_t in_flight_ = 0;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace kevin
+
+#endif  // KEVIN_CORE_VECTOR_ENV_HPP

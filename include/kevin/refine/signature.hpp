@@ -1,0 +1,78 @@
+#ifndef KEVIN_REFINE_SIGNATURE_HPP
+#define KEVIN_REFINE_SIGNATURE_HPP
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kevin/refine/task.hpp"
+
+namespace kevin {
+
+/// One pointer argument of a cpu kernel.
+struct KernelArgument {
+  std::string type;  ///< e.g. "const float*"
+  std::string name;  ///< a C++ identifier
+  Shape shape;
+};
+
+namespace detail {
+[[nodiscard]] constexpr std::string_view cpp_type(DType t) noexcept {
+  switch (t) {
+    case DType::float32: return "float";
+    case DType::float64: return "double";
+    case DType::float16:
+    case DType::bfloat16: return "unsigned short";  // the raw 16 bits
+    case DType::int32: return "int";
+    case DType::int64: return "long long";
+    case DType::boolean: return "bool";
+  }
+  return "float";
+}
+
+/// `name` with everything but letters, digits and '_' replaced, made unique among `used`.
+[[nodiscard]] inline std::string cpp_identifier(std::string_view name, std::set<std::string>& used) {
+  std::string id;
+  for (char c : name) {
+    const bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    id += ok ? c : '_';
+  }
+  if (id.empty() || (id[0] >= '0' && id[0] <= '9')) id.insert(0, "p_");
+  while (!used.insert(id).second) id += '_';
+  return id;
+}
+}  // namespace detail
+
+/// The arguments of a task's cpu kernel, in order: inputs, parameters, outputs. A single output is called `out`,
+/// several are `out0`, `out1`, ...
+[[nodiscard]] inline std::vector<KernelArgument> kernel_arguments(const Task& task) {
+  std::vector<KernelArgument> arguments;
+  std::set<std::string> used{"kernel"};
+  const auto add = [&](const TensorSpec& t, std::string_view name, std::string_view prefix) {
+    arguments.push_back({std::string(prefix) + std::string(detail::cpp_type(t.dtype)) + "*",
+                         detail::cpp_identifier(name, used), t.shape});
+  };
+  for (const TensorSpec& t : task.inputs) add(t, t.name, "const ");
+  for (const TensorSpec& t : task.parameters) add(t, t.name, "const ");
+  for (std::size_t i = 0; i < task.outputs.size(); ++i) {
+    add(task.outputs[i], task.outputs.size() == 1 ? "out" : "out" + std::to_string(i), "");
+  }
+  return arguments;
+}
+
+/// The declaration that a cpu candidate defines: `extern "C" void kernel(const float* x, float* out)`.
+[[nodiscard]] inline std::string kernel_signature(const Task& task) {
+  std::string text = "extern \"C\" void kernel(";
+  bool first = true;
+  for (const KernelArgument& a : kernel_arguments(task)) {
+    if (!first) text += ", ";
+    first = false;
+    text += a.type + ' ' + a.name;
+  }
+  return text + ')';
+}
+
+}  // namespace kevin
+
+#endif  // KEVIN_REFINE_SIGNATURE_HPP
