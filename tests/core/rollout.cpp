@@ -87,9 +87,8 @@ TEST_CASE("a policy that throws gives policy_error") {
 
 TEST_CASE("a request to stop is seen before the next turn") {
   toy::Echo env;
-  std::stop_source source;
-  source.request_stop();
-  const auto t = kevin::rollout(env, toy::Repeat{}, {.turns = 5, .seed = 0, .stop = source.get_token()});
+  const kevin::StopFlag stop = true;
+  const auto t = kevin::rollout(env, toy::Repeat{}, {.turns = 5, .seed = 0, .stop = &stop});
   CHECK(t.stop == kevin::StopReason::cancelled);
   CHECK_FALSE(t.valid());
 }

@@ -96,12 +96,12 @@ TEST_CASE("several tasks share one pool and each gets a group of its own") {
 }
 
 TEST_CASE("a stop request leaves every trajectory ended or cancelled") {
-  std::stop_source source;
+  kevin::StopFlag stop = false;
   const auto make = [&](std::size_t index) {
-    if (index == 3) source.request_stop();
+    if (index == 3) stop = true;
     return toy::Echo{};
   };
-  const auto group = kevin::rollout_group(make, toy::Repeat{}, {.trajectories = 8, .turns = 5, .threads = 1, .stop = source.get_token()});
+  const auto group = kevin::rollout_group(make, toy::Repeat{}, {.trajectories = 8, .turns = 5, .threads = 1, .stop = &stop});
   for (std::size_t i = 0; i < 8; ++i) CHECK(group[i].stop == (i < 3 ? kevin::StopReason::terminated : kevin::StopReason::cancelled));
 }
 

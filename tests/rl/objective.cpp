@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "kevin/core/random.hpp"
 
 using kevin::rl::clipped_objective;

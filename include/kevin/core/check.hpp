@@ -1,7 +1,6 @@
 #ifndef KEVIN_CORE_CHECK_HPP
 #define KEVIN_CORE_CHECK_HPP
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "kevin/core/env.hpp"
+#include "kevin/core/math.hpp"
 #include "kevin/core/policy.hpp"
 #include "kevin/core/trajectory.hpp"
 
@@ -84,7 +84,7 @@ template <Env E, class SampleAction>
     try {
       const auto first = detail::check_episode(env, sample_action, seed, options.max_steps);
       for (std::size_t i = 0; i < first.rewards.size(); ++i) {
-        if (!std::isfinite(first.rewards[i])) violation("the reward of step " + std::to_string(i) + " is not finite: return a finite number for every action");
+        if (!detail::is_finite(first.rewards[i])) violation("the reward of step " + std::to_string(i) + " is not finite: return a finite number for every action");
       }
       const auto again = detail::check_episode(env, sample_action, seed, options.max_steps);
       if (!detail::same(first.observations, again.observations)) {
@@ -132,7 +132,7 @@ template <class Action, class Observation, Policy<Observation, Action> P>
         violation("there are " + std::to_string(first.sample.completion_ids.size()) + " completion ids and " + std::to_string(first.sample.logprobs.size()) + " log-probabilities: one for each is needed");
       }
       for (float p : first.sample.logprobs) {
-        if (!std::isfinite(p) || p > 1e-6F) violation("a log-probability is " + std::to_string(p) + ": it must be finite and at most 0");
+        if (!detail::is_finite(p) || p > 1e-6F) violation("a log-probability is " + std::to_string(p) + ": it must be finite and at most 0");
       }
     } catch (const std::exception& ex) {
       violation(std::string("act threw: ") + ex.what());

@@ -1,13 +1,13 @@
 #ifndef KEVIN_CORE_RANDOM_HPP
 #define KEVIN_CORE_RANDOM_HPP
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numbers>
 #include <string_view>
 
 #include "kevin/config.hpp"
+#include "kevin/core/math.hpp"
 
 namespace kevin {
 
@@ -62,7 +62,7 @@ class Rng {
   /// Standard normal (Box-Muller, one of the pair).
   [[nodiscard]] double normal() noexcept {
     const double u = 1.0 - uniform();
-    return std::sqrt(-2.0 * std::log(u)) * std::cos(2.0 * std::numbers::pi * uniform());
+    return detail::sqrt(-2.0 * detail::log(u)) * detail::cos(2.0 * std::numbers::pi * uniform());
   }
 
   /// The whole state: Rng{state()} goes on where this one is.

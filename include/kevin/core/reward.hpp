@@ -31,6 +31,12 @@ struct Score {
 
   operator double() const noexcept { return value; }  // NOLINT(google-explicit-constructor)
   friend bool operator==(const Score&, const Score&) = default;
+  /// Beside a number only the value counts.
+  template <class T>
+    requires(std::integral<T> || std::floating_point<T>)
+  friend bool operator==(const Score& s, T number) {
+    return s.value == static_cast<double>(number);
+  }
   friend std::ostream& operator<<(std::ostream& out, const Score& s) { return out << s.value; }
 };
 

@@ -4,10 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <stop_token>
 #include <string>
 #include <utility>
 
+#include "kevin/core/stop_flag.hpp"
 #include "kevin/core/trajectory.hpp"
 
 namespace kevin {
@@ -15,7 +15,7 @@ namespace kevin {
 struct RolloutOptions {
   std::size_t turns = 4;   ///< at most; reaching it is StopReason::turn_limit
   std::uint64_t seed = 0;  ///< the environment's reset and the policy's draws are derived from it, each by name
-  std::stop_token stop{};  ///< looked at between turns
+  const StopFlag* stop = nullptr;  ///< looked at between turns
 };
 
 namespace detail {
@@ -28,7 +28,7 @@ StopReason run_episode(E& env, const P& policy, const RolloutOptions& options, s
     Rng rng(options.seed, "policy");
     ObservationOf<E> observation = env.reset(derive_seed(options.seed, "env"));
     for (std::size_t t = 0; t < options.turns; ++t) {
-      if (options.stop.stop_requested()) return StopReason::cancelled;
+      if (stop_requested(options.stop)) return StopReason::cancelled;
       blame = StopReason::policy_error;
       Decision<ActionOf<E>> decision = to_decision<ActionOf<E>>(policy.act(std::as_const(observation), rng));
       blame = StopReason::env_error;

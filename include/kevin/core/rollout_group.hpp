@@ -6,12 +6,11 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <stop_token>
-#include <thread>
 #include <type_traits>
 #include <vector>
 
 #include "kevin/core/rollout.hpp"
+#include "kevin/core/threads.hpp"
 
 namespace kevin {
 
@@ -21,7 +20,7 @@ struct GroupOptions {
   std::uint64_t seed = 0;         ///< trajectory i of task t gets derive_seed(derive_seed(seed, "task", t), "trajectory", i)
   std::size_t threads = 0;        ///< 0: as many as the machine has
   std::size_t retries = 0;        ///< further tries, with the same seeds, of a trajectory that ended with env_error
-  std::stop_token stop{};         ///< looked at between turns; what has not ended by then is StopReason::cancelled
+  const StopFlag* stop = nullptr;  ///< looked at between turns; what has not ended by then is StopReason::cancelled
 };
 
 namespace detail {
@@ -55,13 +54,13 @@ decltype(auto) make_one(F& make, std::size_t index) {
 /// Calls work(0..count-1), each once, on `threads` threads that take the next index when they are free.
 template <class Work>
 void for_each_index(std::size_t count, std::size_t threads, const Work& work) {
-  if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+  if (threads == 0) threads = machine_threads();
   threads = std::min(threads, count);
   std::atomic<std::size_t> next{0};
   const auto loop = [&] {
     for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
   };
-  std::vector<std::jthread> helpers;
+  std::vector<Thread> helpers;
   for (std::size_t t = 1; t < threads; ++t) helpers.emplace_back(loop);
   loop();
 }

@@ -2,7 +2,6 @@
 #define KEVIN_CORE_VECTOR_ENV_HPP
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -10,14 +9,13 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "kevin/core/env.hpp"
 #include "kevin/core/error.hpp"
+#include "kevin/core/threads.hpp"
 
 namespace kevin {
 
@@ -42,15 +40,19 @@ class VectorEnv {
   /// `threads` 0: as many as the machine has. Throws Error(bad_input) when `envs` is empty.
   explicit VectorEnv(std::vector<E> envs, std::size_t threads = 0) : envs_(std::move(envs)), busy_(envs_.size(), false) {
     if (envs_.empty()) throw Error(ErrorCode::bad_input, "VectorEnv: no environments");
-    if (threads == 0) threads = std::max(1U, std::thread::hardware_concurrency());
+    if (threads == 0) threads = detail::machine_threads();
     threads = std::min(threads, envs_.size());
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
   }
   VectorEnv(const VectorEnv&) = delete;
   VectorEnv& operator=(const VectorEnv&) = delete;
   /// Waits for the steps that are running; those that have not begun are dropped.
   ~VectorEnv() {
-    for (std::jthread& t : threads_) t.request_stop();
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    queued_.notify_all();
     threads_.clear();
   }
 
@@ -124,12 +126,13 @@ class VectorEnv {
     queued_.notify_one();
   }
 
-  void work(const std::stop_token& stop) {
+  void work() {
     for (;;) {
       Job job;
       {
         std::unique_lock lock(mutex_);
-        if (!queued_.wait(lock, stop, [&] { return !jobs_.empty(); }) || stop.stop_requested()) return;
+        queued_.wait(lock, [&] { return ended_ || !jobs_.empty(); });
+        if (ended_) return;
         job = std::move(jobs_.front());
         jobs_.pop_front();
       }
@@ -152,13 +155,14 @@ class VectorEnv {
 
   std::vector<E> envs_;
   mutable std::mutex mutex_;
-  std::condition_variable_any queued_;
-  std::condition_variable finished_;
+  detail::Condition queued_;
+  detail::Condition finished_;
   std::deque<Job> jobs_;
   std::deque<Result> results_;
   std::vector<bool> busy_;
   std::size_t in_flight_ = 0;
-  std::vector<std::jthread> threads_;
+  bool ended_ = false;
+  std::vector<detail::Thread> threads_;
 };
 
 }  // namespace kevin

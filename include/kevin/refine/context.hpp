@@ -28,7 +28,7 @@ struct PastTurn {
 struct Context {
   std::shared_ptr<const Task> task;  ///< never null in a Context that an environment gave
   std::size_t turn = 0;              ///< 0-based number of the turn to be taken
-  std::vector<PastTurn> history;     ///< oldest first
+  std::vector<PastTurn> history{};   ///< oldest first
   std::size_t dropped = 0;           ///< earlier turns that are not in `history`
 };
 

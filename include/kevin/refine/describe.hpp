@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -36,44 +35,75 @@ template <class T>
 }
 
 [[nodiscard]] inline std::string argument_text(const OpArgument& value) {
-  return std::visit(
-      [](const auto& v) -> std::string {
-        using V = std::remove_cvref_t<decltype(v)>;
-        if constexpr (std::is_same_v<V, bool>) return v ? "True" : "False";
-        else if constexpr (std::is_same_v<V, std::int64_t>) return std::to_string(v);
-        else if constexpr (std::is_same_v<V, double>) return number_text(v);
-        else if constexpr (std::is_same_v<V, std::string>) return '"' + v + '"';
-        else return list_text(v);
-      },
-      value);
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "True" : "False";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
+  if (const auto* number = std::get_if<double>(&value)) return number_text(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return '"' + *text + '"';
+  if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return list_text(*list);
+  return {};
 }
 
 [[nodiscard]] inline std::string distribution_text(const Distribution& d) {
   std::string text;
   switch (d.kind) {
-    case Distribution::Kind::uniform: text = "uniform in [" + number_text(d.a) + ", " + number_text(d.b) + ")"; break;
-    case Distribution::Kind::normal: text = "normal, mean " + number_text(d.a) + ", std " + number_text(d.b); break;
-    case Distribution::Kind::constant: text = "all " + number_text(d.a); break;
-    case Distribution::Kind::integer: text = "integers in [" + number_text(d.a) + ", " + number_text(d.b) + ")"; break;
-    case Distribution::Kind::sign: text = "-1 or +1"; break;
+    case Distribution::Kind::uniform:
+      text = "uniform in [" + number_text(d.a) + ", " + number_text(d.b) + ")";
+      break;
+    case Distribution::Kind::normal:
+      text = "normal, mean " + number_text(d.a) + ", std " + number_text(d.b);
+      break;
+    case Distribution::Kind::constant:
+      text = "all " + number_text(d.a);
+      break;
+    case Distribution::Kind::integer:
+      text = "integers in [" + number_text(d.a) + ", " + number_text(d.b) + ")";
+      break;
+    case Distribution::Kind::sign:
+      text = "-1 or +1";
+      break;
   }
   if (d.random_scale) text += ", times one number uniform in [0, 1)";
   switch (d.structure) {
-    case Distribution::Structure::none: break;
-    case Distribution::Structure::symmetric: text += ", made symmetric"; break;
-    case Distribution::Structure::upper: text += ", upper triangle"; break;
-    case Distribution::Structure::lower: text += ", lower triangle"; break;
-    case Distribution::Structure::softmax: text += ", softmax over the last dim"; break;
+    case Distribution::Structure::none:
+      break;
+    case Distribution::Structure::symmetric:
+      text += ", made symmetric";
+      break;
+    case Distribution::Structure::upper:
+      text += ", upper triangle";
+      break;
+    case Distribution::Structure::lower:
+      text += ", lower triangle";
+      break;
+    case Distribution::Structure::softmax:
+      text += ", softmax over the last dim";
+      break;
   }
   return text;
 }
 
 /// An argument that says nothing to a reader: sizes that the shapes show, and defaults.
 [[nodiscard]] inline bool is_noise(const Op& op, const std::string& name, const OpArgument& value) {
-  static constexpr std::array<std::string_view, 20> always = {
-      "in_features", "out_features", "in_channels", "out_channels", "num_features", "num_channels",        "m",
-      "k",           "n",            "batch",       "head_dim",     "spatial_dims", "affine",              "momentum",
-      "composed",    "parameter_shape", "use_input_stats", "return_indices", "parameter", "track_running_stats"};
+  static constexpr std::array<std::string_view, 20> always = {"in_features",
+                                                              "out_features",
+                                                              "in_channels",
+                                                              "out_channels",
+                                                              "num_features",
+                                                              "num_channels",
+                                                              "m",
+                                                              "k",
+                                                              "n",
+                                                              "batch",
+                                                              "head_dim",
+                                                              "spatial_dims",
+                                                              "affine",
+                                                              "momentum",
+                                                              "composed",
+                                                              "parameter_shape",
+                                                              "use_input_stats",
+                                                              "return_indices",
+                                                              "parameter",
+                                                              "track_running_stats"};
   if (std::find(always.begin(), always.end(), name) != always.end()) return true;
   if (name == "kernel_size" && op.op.starts_with("conv")) return true;
   if (const auto* flag = std::get_if<bool>(&value)) return !*flag && name != "training";
@@ -87,12 +117,20 @@ template <class T>
   return false;
 }
 
+/// What an input ("x") or a parameter ("param:weight") is called in the text.
+struct Name {
+  std::string key;
+  std::string identifier;
+};
+
 /// One step as an expression: `t1 * 2`, `linear(x, weight=gemm_weight, bias=gemm_bias)`.
 /// `names` maps inputs to their identifiers, and "param:NAME" to those of the parameters.
-[[nodiscard]] inline std::string op_text(const Op& op, const std::map<std::string, std::string>& names) {
+[[nodiscard]] inline std::string op_text(const Op& op, const std::vector<Name>& names) {
   const auto name_of = [&](const std::string& key) {
-    const auto it = names.find(key);
-    return it == names.end() ? key : it->second;
+    for (const Name& n : names) {
+      if (n.key == key) return n.identifier;
+    }
+    return key;
   };
   std::vector<std::string> operands;
   for (const std::string& in : op.in) operands.push_back(name_of(in));
@@ -113,9 +151,11 @@ template <class T>
   if (kind == "scalar" || kind == "parameter" || kind == "input" || kind == "tensor" || op.op == "residual_add") {
     std::string right = operands.size() > 1 ? operands[1] : "";
     if (const auto it = op.args.find("value"); it != op.args.end()) right = argument_text(it->second);
-    if (const auto it = op.args.find("parameter"); it != op.args.end() && std::holds_alternative<std::string>(it->second)) {
+    if (const auto it = op.args.find("parameter");
+        it != op.args.end() && std::holds_alternative<std::string>(it->second)) {
       right = name_of("param:" + std::get<std::string>(it->second));
-      if (const auto view = op.args.find("parameter_viewed_as"); view != op.args.end()) right += ".view(" + argument_text(view->second) + ')';
+      if (const auto view = op.args.find("parameter_viewed_as"); view != op.args.end())
+        right += ".view(" + argument_text(view->second) + ')';
     }
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> infix = {
         {{"add", " + "}, {"sub", " - "}, {"mul", " * "}, {"div", " / "}, {"residual", " + "}}};
@@ -139,7 +179,8 @@ template <class T>
   }
   for (const bool minimum : {true, false}) {  // a minimum before its maximum, the rest by name
     for (const auto& [name, value] : op.args) {
-      if (name.starts_with("min") != minimum || name == "weight" || name == "bias" || is_noise(op, name, value)) continue;
+      if (name.starts_with("min") != minimum || name == "weight" || name == "bias" || is_noise(op, name, value))
+        continue;
       add(name + '=' + argument_text(value));
     }
   }
@@ -148,8 +189,8 @@ template <class T>
 
 }  // namespace detail::description
 
-/// The reference as short, PyTorch-like pseudo code: what each input, parameter and step is, with shapes, and when a result
-/// passes. Names are those of the kernel's arguments (kernel_arguments). For prompts and for people.
+/// The reference as short, PyTorch-like pseudo code: what each input, parameter and step is, with shapes, and when a
+/// result passes. Names are those of the kernel's arguments (kernel_arguments). For prompts and for people.
 ///
 ///     # Gemm_Multiply_LeakyReLU
 ///     def reference(x, gemm_weight, gemm_bias):
@@ -161,21 +202,24 @@ template <class T>
 ///         return t3
 [[nodiscard]] inline std::string describe(const Task& task) {
   const std::vector<KernelArgument> arguments = kernel_arguments(task);
-  std::map<std::string, std::string> names;
+  std::vector<detail::description::Name> names;
   std::string list;
   std::string comments;
   const auto introduce = [&](const TensorSpec& t, const std::string& key, const std::string& note) {
     const std::string& identifier = arguments[names.size()].name;
-    names.emplace(key, identifier);
+    names.push_back({key, identifier});
     list += (list.empty() ? "" : ", ") + identifier;
-    comments += "    # " + identifier + ": " + std::string(to_string(t.dtype)) + ' ' + detail::description::list_text(t.shape) + note + '\n';
+    comments += "    # " + identifier + ": " + std::string(to_string(t.dtype)) + ' ' +
+                detail::description::list_text(t.shape) + note + '\n';
   };
-  for (const TensorSpec& t : task.inputs) introduce(t, t.name, ", " + detail::description::distribution_text(t.distribution));
+  for (const TensorSpec& t : task.inputs)
+    introduce(t, t.name, ", " + detail::description::distribution_text(t.distribution));
   for (const TensorSpec& t : task.parameters) introduce(t, "param:" + t.name, ", a learned parameter");
 
   std::string text = "# " + task.name + "\ndef reference(" + list + "):\n" + comments;
   for (const Op& op : task.ops) {
-    text += "    " + op.out + " = " + detail::description::op_text(op, names) + "  # " + detail::description::list_text(op.out_shape) + '\n';
+    text += "    " + op.out + " = " + detail::description::op_text(op, names) + "  # " +
+            detail::description::list_text(op.out_shape) + '\n';
   }
   text += "    return ";
   for (std::size_t i = 0; i < task.outputs.size(); ++i) text += (i == 0 ? "" : ", ") + task.outputs[i].name;
@@ -185,7 +229,8 @@ template <class T>
     text += "# " + arguments[arguments.size() - task.outputs.size() + i].name + " receives " + t.name + ": " +
             std::string(to_string(t.dtype)) + ' ' + detail::description::list_text(t.shape) + '\n';
   }
-  text += "# correct when every element has |out - expected| <= " + detail::description::number_text(task.tolerance.absolute) + " + " +
+  text += "# correct when every element has |out - expected| <= " +
+          detail::description::number_text(task.tolerance.absolute) + " + " +
           detail::description::number_text(task.tolerance.relative) + " * |expected|\n";
   return text;
 }

@@ -1,11 +1,11 @@
 #ifndef KEVIN_REFINE_FEEDBACK_HPP
 #define KEVIN_REFINE_FEEDBACK_HPP
 
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
+#include "kevin/core/math.hpp"
 #include "kevin/refine/text.hpp"
 #include "kevin/refine/verdict.hpp"
 
@@ -52,7 +52,7 @@ namespace detail {
     case Stage::run: text = "The kernel compiles but failed when it was run"; break;
     case Stage::correctness: text = "The kernel runs but its output is wrong"; break;
     case Stage::correct:
-      if (v.speedup && std::isfinite(*v.speedup) && *v.speedup >= 0) {
+      if (v.speedup && detail::is_finite(*v.speedup) && *v.speedup >= 0) {
         return "The kernel is correct. Speedup over the baseline: " + detail::number(*v.speedup) + "x.\n";
       }
       return "The kernel is correct. Its speed was not measured.\n";

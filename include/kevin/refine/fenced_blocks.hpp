@@ -2,7 +2,6 @@
 #define KEVIN_REFINE_FENCED_BLOCKS_HPP
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -52,41 +51,51 @@ enum class Language { cpp, none, other };
   }
   if (word.empty()) return Language::none;
   if (word.starts_with("c++") || word.starts_with("cpp") || word.starts_with("cuda")) return Language::cpp;
-  constexpr std::array<std::string_view, 10> names{"c", "cc", "cxx", "h", "hh", "hpp", "hxx", "cu", "cuh", "c99"};
-  return std::find(names.begin(), names.end(), word) != names.end() ? Language::cpp : Language::other;
+  for (const std::string_view name : {"c", "cc", "cxx", "h", "hh", "hpp", "hxx", "cu", "cuh", "c99"}) {
+    if (word == name) return Language::cpp;
+  }
+  return Language::other;
 }
 
 /// Whether a fence with this info string, met inside a block, opens a block of its own (and is no closing fence with
 /// words behind it).
 [[nodiscard]] inline bool opens_nested(std::string_view info) {
   if (language_of(info) == Language::cpp) return true;
-  constexpr std::array<std::string_view, 16> names{"text", "txt", "markdown", "md", "python", "py", "bash", "sh",
-                                                   "shell", "console", "json", "diff", "asm", "plaintext", "makefile", "cmake"};
-  return std::any_of(names.begin(), names.end(), [&](std::string_view n) { return info.size() == n.size() && has_at(info, 0, n); });
+  for (const std::string_view name : {"text", "txt", "plaintext", "markdown", "md", "python", "py", "bash", "sh", "shell", "console", "json", "diff",
+                                      "asm", "makefile", "cmake"}) {
+    if (info.size() == name.size() && has_at(info, 0, name)) return true;
+  }
+  return false;
 }
 
-inline constexpr std::array<std::string_view, 5> thought_names{"think", "thinking", "thought", "thoughts", "reasoning"};
-inline constexpr std::array<std::string_view, 1> summary_names{"summary"};
+/// Which tags are meant.
+enum class TagKind { thought, summary };
 
-/// The tag at `i` with one of `names`, opening or closing, in upper or lower case.
-template <std::size_t N>
-[[nodiscard]] std::optional<Span> tag_at(std::string_view text, std::size_t i, bool closing, const std::array<std::string_view, N>& names) {
+[[nodiscard]] constexpr bool has_name_at(std::string_view text, std::size_t i, std::string_view name) noexcept {
+  return has_at(text, i, name) && i + name.size() < text.size() && text[i + name.size()] == '>';
+}
+
+/// The tag of this kind at `i`, opening or closing, in upper or lower case.
+[[nodiscard]] inline std::optional<Span> tag_at(std::string_view text, std::size_t i, bool closing, TagKind kind) {
   const std::string_view head = closing ? "</" : "<";
   if (!has_at(text, i, head)) return std::nullopt;
-  for (const std::string_view name : names) {
-    const std::size_t end = i + head.size() + name.size();
-    if (has_at(text, i + head.size(), name) && end < text.size() && text[end] == '>') return Span{i, end + 1};
+  const std::size_t first = i + head.size();
+  const auto tag = [&](std::string_view name) { return Span{i, first + name.size() + 1}; };
+  if (kind == TagKind::summary) {
+    if (has_name_at(text, first, "summary")) return tag("summary");
+    return std::nullopt;
+  }
+  for (const std::string_view name : {"think", "thinking", "thought", "thoughts", "reasoning"}) {
+    if (has_name_at(text, first, name)) return tag(name);
   }
   return std::nullopt;
 }
 
 /// The first such tag in [from, to).
-template <std::size_t N>
-[[nodiscard]] std::optional<Span> find_tag(std::string_view text, std::size_t from, std::size_t to, bool closing,
-                                          const std::array<std::string_view, N>& names) {
+[[nodiscard]] inline std::optional<Span> find_tag(std::string_view text, std::size_t from, std::size_t to, bool closing, TagKind kind) {
   const std::string_view part = text.substr(0, to);
   for (std::size_t i = part.find('<', from); i != std::string_view::npos; i = part.find('<', i + 1)) {
-    if (auto tag = tag_at(part, i, closing, names)) return tag;
+    if (const auto tag = tag_at(part, i, closing, kind)) return tag;
   }
   return std::nullopt;
 }
@@ -103,7 +112,7 @@ struct Scan {
   std::vector<Block> blocks;
   std::vector<Span> thoughts;                  ///< between the tags
   std::vector<Span> summaries;                 ///< between the tags
-  std::vector<Span> covered;                   ///< everything that is not prose, tags and fences included
+  std::vector<Span> covered;                   ///< everything that is not prose, tags and fences included; in order, apart
   std::optional<std::size_t> unclosed_fence;   ///< where the first fence opens that is never closed
   std::optional<std::size_t> unclosed_thought; ///< where the tag stands that is never closed
 };
@@ -154,23 +163,24 @@ class Scanner {
   /// Outside of blocks: a thought or a tagged summary that begins in the line [at, end). Returns where it ends, or `at`.
   std::size_t tags(std::size_t at, std::size_t end) {
     const std::size_t first = std::min(end, text_.find_first_not_of(" \t", at));
-    if (const auto tag = find_tag(text_, at, end, false, thought_names)) {
-      if (!no_thought_end_) {
-        if (const auto close = find_tag(text_, tag->end, text_.size(), true, thought_names)) {
-          scan_.thoughts.push_back({tag->end, close->begin});
-          scan_.covered.push_back({tag->begin, close->end});
-          return close->end;
-        }
-        no_thought_end_ = true;
+    if (!no_thought_end_ && no_thought_until_ < end) {
+      const auto tag = find_tag(text_, at, end, false, TagKind::thought);
+      const auto close = tag ? find_tag(text_, tag->end, text_.size(), true, TagKind::thought) : std::nullopt;
+      if (close) {
+        scan_.thoughts.push_back({tag->end, close->begin});
+        scan_.covered.push_back({tag->begin, close->end});
+        return close->end;
       }
-      if (tag->begin == first) {
-        scan_.unclosed_thought = tag->begin;
-        scan_.covered.push_back({tag->begin, text_.size()});
-        return text_.size();
-      }
+      if (tag) no_thought_end_ = true;
+      no_thought_until_ = end;
     }
-    if (const auto tag = tag_at(text_, first, false, summary_names); tag && !no_summary_end_) {
-      if (const auto close = find_tag(text_, tag->end, text_.size(), true, summary_names)) {
+    if (no_thought_end_ && tag_at(text_, first, false, TagKind::thought)) {
+      scan_.unclosed_thought = first;
+      scan_.covered.push_back({first, text_.size()});
+      return text_.size();
+    }
+    if (const auto tag = tag_at(text_, first, false, TagKind::summary); tag && !no_summary_end_) {
+      if (const auto close = find_tag(text_, tag->end, text_.size(), true, TagKind::summary)) {
         scan_.summaries.push_back({tag->end, close->begin});
         scan_.covered.push_back({tag->begin, close->end});
         return close->end;
@@ -189,21 +199,24 @@ class Scanner {
   }
 
   void close(char mark, std::size_t length, std::size_t content_end, std::size_t next) {
-    const auto innermost = [&](auto&& fits) {
-      return std::find_if(open_.rbegin(), open_.rend(), [&](const Open& o) { return o.fence.mark == mark && fits(o.fence.length); });
-    };
-    auto level = innermost([&](std::size_t n) { return n == length; });
-    if (level == open_.rend()) level = innermost([&](std::size_t n) { return n < length; });
-    if (level == open_.rend()) return;
-    const Open open = *level;
-    open_.erase(std::prev(level.base()), open_.end());
+    std::size_t level = open_.size();
+    for (std::size_t i = open_.size(); i > 0 && level == open_.size(); --i) {
+      if (open_[i - 1].fence.mark == mark && open_[i - 1].fence.length == length) level = i - 1;
+    }
+    for (std::size_t i = open_.size(); i > 0 && level == open_.size(); --i) {
+      if (open_[i - 1].fence.mark == mark && open_[i - 1].fence.length < length) level = i - 1;
+    }
+    if (level == open_.size()) return;
+    const Open open = open_[level];
+    while (open_.size() > level) open_.pop_back();
     Block block{{open.begin, next}, {open.content, std::max(open.content, content_end)}, language_of(open.fence.info)};
     // the line end before the closing fence belongs to the fence
     if (block.content.end > block.content.begin && text_[block.content.end - 1] == '\n') --block.content.end;
     while (block.content.end > block.content.begin && text_[block.content.end - 1] == '\r') --block.content.end;
     const bool nests = scan_.blocks.size() > open.blocks_before;
     if (nests && block.language != Language::cpp) return;
-    scan_.blocks.erase(scan_.blocks.begin() + static_cast<std::ptrdiff_t>(open.blocks_before), scan_.blocks.end());
+    while (scan_.blocks.size() > open.blocks_before) scan_.blocks.pop_back();
+    while (!scan_.covered.empty() && scan_.covered.back().begin >= open.begin) scan_.covered.pop_back();
     scan_.blocks.push_back(block);
     scan_.covered.push_back(block.whole);
   }
@@ -227,7 +240,8 @@ class Scanner {
   Scan scan_;
   std::vector<Open> open_;
   std::size_t line_end_ = std::string_view::npos;
-  bool no_thought_end_ = false;
+  std::size_t no_thought_until_ = 0;  // no opening tag of a thought before it
+  bool no_thought_end_ = false;       // no closing tag of a thought in the rest of the text
   bool no_summary_end_ = false;
 };
 

@@ -2,7 +2,6 @@
 #define KEVIN_REFINE_FORMAT_HPP
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -114,7 +113,8 @@ namespace detail {
 
 [[nodiscard]] inline ParsedResponse format_failure(std::string_view text, FormatFault fault, std::size_t position, std::string thought = {}) {
   position = std::min(position, text.size());
-  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position), '\n');
+  std::size_t line = 1;
+  for (std::size_t i = 0; i < position; ++i) line += text[i] == '\n' ? 1 : 0;
   return {{std::move(thought), {}, {}}, FormatError{fault, position, "line " + std::to_string(line) + ": " + std::string(explain(fault))}};
 }
 
@@ -179,7 +179,7 @@ namespace detail {
 /// What stands in [begin, end) outside of everything the scan found.
 [[nodiscard]] inline std::string prose(std::string_view text, std::size_t begin, std::size_t end, const std::vector<Span>& covered) {
   std::string out;
-  for (const Span& span : covered) {  // sorted
+  for (const Span& span : covered) {
     if (span.end <= begin) continue;
     if (span.begin >= end) break;
     if (span.begin > begin) out.append(text.substr(begin, span.begin - begin)).append(1, '\n');
@@ -222,8 +222,8 @@ namespace detail {
   const std::size_t end = scan.unclosed_fence && *scan.unclosed_fence >= chosen.whole.end ? *scan.unclosed_fence : text.size();
   const std::string parts[2] = {prose(text, chosen.whole.end, end, scan.covered), prose(text, begin, chosen.whole.begin, scan.covered)};
   for (const std::string& part : parts) {  // a tag that is not closed, or not at a line's start
-    if (const auto open = find_tag(part, 0, part.size(), false, summary_names)) {
-      const auto close = find_tag(part, open->end, part.size(), true, summary_names);
+    if (const auto open = find_tag(part, 0, part.size(), false, TagKind::summary)) {
+      const auto close = find_tag(part, open->end, part.size(), true, TagKind::summary);
       return prose_part(std::string_view(part).substr(open->end, close ? close->begin - open->end : part.npos));
     }
   }
@@ -257,8 +257,8 @@ namespace detail {
   std::size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   std::string thought;
   std::size_t thought_begin = text.npos;
-  if (const auto close = find_tag(text, begin, text.size(), true, thought_names)) {
-    if (!find_tag(text, begin, close->begin, false, thought_names)) {
+  if (const auto close = find_tag(text, begin, text.size(), true, TagKind::thought)) {
+    if (!find_tag(text, begin, close->begin, false, TagKind::thought)) {
       thought = prose_part(text.substr(begin, close->begin - begin));
       thought_begin = begin;
       begin = close->end;
@@ -285,24 +285,23 @@ namespace detail {
     if (scan.unclosed_thought) return fail(FormatFault::unclosed_thought, *scan.unclosed_thought);
     if (scan.unclosed_fence) return fail(FormatFault::unclosed_code_block, *scan.unclosed_fence);
     if (!scan.blocks.empty()) {
-      const auto empty = std::find_if(scan.blocks.begin(), scan.blocks.end(), [&](const Block& b) { return blank(b.content.of(text)); });
-      if (empty != scan.blocks.end()) return fail(FormatFault::empty_code_block, empty->whole.begin);
+      for (const Block& b : scan.blocks) {
+        if (blank(b.content.of(text))) return fail(FormatFault::empty_code_block, b.whole.begin);
+      }
       return fail(FormatFault::wrong_language, scan.blocks.back().whole.begin);
     }
     if (code_in_thought) return fail(FormatFault::code_only_in_thought, thought_begin);
     return fail(FormatFault::no_code_block, text.size());
   }
-  std::sort(scan.covered.begin(), scan.covered.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::string summary = find_summary(text, begin, scan, *chosen);
   return {{std::move(thought), std::move(summary), clean(chosen->content.of(text))}, std::nullopt};
 }
 
-/// `text` with every closing tag of `names` broken up ("< /think>"), so that it cannot end the part it stands in.
-template <std::size_t N>
-[[nodiscard]] std::string defuse(std::string_view text, const std::array<std::string_view, N>& names) {
+/// `text` with every closing tag of this kind broken up ("< /think>"), so that it cannot end the part it stands in.
+[[nodiscard]] inline std::string defuse(std::string_view text, TagKind kind) {
   std::string out;
   std::size_t done = 0;
-  while (const auto tag = find_tag(text, done, text.size(), true, names)) {
+  while (const auto tag = find_tag(text, done, text.size(), true, kind)) {
     out.append(text.substr(done, tag->begin - done)).append("< ").append(text.substr(tag->begin + 1, tag->end - tag->begin - 1));
     done = tag->end;
   }
@@ -334,8 +333,8 @@ template <std::size_t N>
 /// without closing tags of their own, a source of blanks alone empty. canonical(canonical(r)) == canonical(r).
 [[nodiscard]] inline Response canonical(const Response& r) {
   Response c{detail::prose_part(r.thought), detail::prose_part(r.summary), detail::clean(r.source)};
-  c.thought = detail::defuse(c.thought, detail::thought_names);
-  c.summary = detail::defuse(c.summary, detail::summary_names);
+  c.thought = detail::defuse(c.thought, detail::TagKind::thought);
+  c.summary = detail::defuse(c.summary, detail::TagKind::summary);
   if (detail::blank(c.source)) c.source.clear();
   return c;
 }
@@ -346,7 +345,7 @@ template <std::size_t N>
   const Response r = canonical(response);
   std::string text;
   // An empty thought keeps a closing tag in what follows from being read as the end of one.
-  const auto ends_thought = [](std::string_view part) { return detail::find_tag(part, 0, part.size(), true, detail::thought_names).has_value(); };
+  const auto ends_thought = [](std::string_view part) { return detail::find_tag(part, 0, part.size(), true, detail::TagKind::thought).has_value(); };
   if (!r.thought.empty() || ends_thought(r.source) || ends_thought(r.summary)) text += "<think>\n" + r.thought + "\n</think>\n\n";
   // Written with one more line end than the source has: the one before the closing fence is the fence's.
   if (!r.source.empty()) text += detail::fenced(r.source + '\n', "cpp") + '\n';

@@ -2,12 +2,12 @@
 #define KEVIN_REFINE_KEVIN_REWARD_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "kevin/config.hpp"
+#include "kevin/core/math.hpp"
 #include "kevin/core/reward.hpp"
 #include "kevin/refine/verdict.hpp"
 
@@ -25,13 +25,13 @@ struct KevinReward {
   std::optional<double> speedup_cap{};  ///< finite, >= 0; the paper has none
 
   [[nodiscard]] Score operator()(const Verdict& verdict) const {
-    KEVIN_ASSERT(std::isfinite(correct_weight));
-    KEVIN_ASSERT(!speedup_cap || (std::isfinite(*speedup_cap) && *speedup_cap >= 0));
+    KEVIN_ASSERT(detail::is_finite(correct_weight));
+    KEVIN_ASSERT(!speedup_cap || (detail::is_finite(*speedup_cap) && *speedup_cap >= 0));
     std::vector<Score::Part> parts;
     parts.push_back({"correct", verdict.correct() ? correct_weight : 0.0});
     if (!verdict.correct()) {
       parts.push_back({"speedup", 0.0});
-    } else if (verdict.speedup && std::isfinite(*verdict.speedup) && *verdict.speedup >= 0) {
+    } else if (verdict.speedup && detail::is_finite(*verdict.speedup) && *verdict.speedup >= 0) {
       parts.push_back({"speedup", speedup_cap ? std::min(*verdict.speedup, *speedup_cap) : *verdict.speedup});
     }
     return Score(std::move(parts));

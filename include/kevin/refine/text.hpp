@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include "kevin/core/math.hpp"
 
 /// Small text tools of this floor. What an agent or a compiler wrote is untrusted: it is cleaned, cut and quoted here
 /// before it becomes part of a prompt.
@@ -146,9 +147,10 @@ inline constexpr std::string_view blanks = " \t\r\n\f\v";
 
 /// A number for a reader: three significant digits up to 100, no digits after the point beyond; the same in every locale.
 [[nodiscard]] inline std::string number(double value) {
-  if (!std::isfinite(value)) return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+  if (!is_finite(value)) return value != value ? "nan" : value < 0 ? "-inf" : "inf";
   char buffer[32];
-  const bool plain = std::abs(value) >= 99.95 && std::abs(value) < 1e15;
+  const double magnitude = value < 0 ? -value : value;
+  const bool plain = magnitude >= 99.95 && magnitude < 1e15;
   const std::to_chars_result end = plain ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 0)
                                          : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 3);
   return end.ec == std::errc() ? std::string(buffer, end.ptr) : std::to_string(value);

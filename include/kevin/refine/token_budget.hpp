@@ -36,9 +36,11 @@ namespace detail {
 [[nodiscard]] inline Context keep_newest(const std::shared_ptr<const Task>& task, std::span<const PastTurn> past, const TokenBudget& budget,
                                          bool thoughts) {
   const auto newest = [&](std::size_t n) {
-    Context context{task, past.size(), {past.end() - static_cast<std::ptrdiff_t>(n), past.end()}, past.size() - n};
-    if (!thoughts) {
-      for (PastTurn& turn : context.history) turn.thought.clear();
+    Context context{task, past.size(), {}, past.size() - n};
+    context.history.reserve(n);
+    for (const PastTurn& turn : past.last(n)) {
+      context.history.push_back(turn);
+      if (!thoughts) context.history.back().thought.clear();
     }
     return context;
   };

@@ -2,7 +2,6 @@
 #define KEVIN_RL_METRICS_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "kevin/core/error.hpp"
+#include "kevin/core/math.hpp"
 #include "kevin/core/random.hpp"
 
 namespace kevin::rl {
@@ -71,9 +71,9 @@ namespace kevin::rl {
   double log_sum = 0;
   for (double v : values) {
     if (!(v > 0)) throw Error(ErrorCode::bad_input, "geometric mean: " + std::to_string(v) + " is not positive");
-    log_sum += std::log(v);
+    log_sum += kevin::detail::log(v);
   }
-  return std::exp(log_sum / static_cast<double>(values.size()));
+  return kevin::detail::exp(log_sum / static_cast<double>(values.size()));
 }
 
 struct Interval {

@@ -2,13 +2,13 @@
 #define KEVIN_RL_OBJECTIVE_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kevin/core/error.hpp"
+#include "kevin/core/math.hpp"
 
 namespace kevin::rl {
 
@@ -46,7 +46,7 @@ struct Objective {
 
 /// The k3 estimator of KL(pi_theta || pi_reference) from d = log pi_reference - log pi_theta: exp(d) - d - 1 >= 0
 /// (Schulman 2020; used by GRPO, arXiv 2402.03300, equation 4).
-[[nodiscard]] inline double k3(double d) noexcept { return std::expm1(d) - d; }
+[[nodiscard]] inline double k3(double d) noexcept { return kevin::detail::expm1(d) - d; }
 
 /// The clipped surrogate of GRPO with clip-higher: for each token min(rho A, clip(rho, 1 - low, 1 + high) A) - beta k3,
 /// rho = exp(log pi_theta - log pi_old), normalised as asked. Samples whose tokens are all masked are left out of the
@@ -85,12 +85,12 @@ struct Objective {
     for (std::size_t i = 0; i < s.logprobs.size(); ++i) {
       if (!counts(s, i)) continue;
       const double d = s.sampled_logprobs[i] - s.logprobs[i];
-      const double ratio = std::exp(-d);
+      const double ratio = kevin::detail::exp(-d);
       const double bounded = std::clamp(ratio, 1 - options.clip_low, 1 + options.clip_high);
       const bool cut = bounded * s.advantage < ratio * s.advantage;
       result.value += weight * (std::min(ratio * s.advantage, bounded * s.advantage) - options.kl_weight * k3(d));
       // d(rho)/d(log pi) = rho; d(k3)/d(log pi) = 1 - exp(d)
-      gradient[i] = weight * ((cut ? 0.0 : ratio * s.advantage) - options.kl_weight * (1 - std::exp(d)));
+      gradient[i] = weight * ((cut ? 0.0 : ratio * s.advantage) - options.kl_weight * (1 - kevin::detail::exp(d)));
       ratio_sum += ratio;
       kl_sum += k3(d);
       clipped += cut ? 1 : 0;

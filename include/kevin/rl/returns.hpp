@@ -2,10 +2,8 @@
 #define KEVIN_RL_RETURNS_HPP
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
-#include <ranges>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -71,7 +69,11 @@ template <Trajectory T>
 
 /// A range of trajectories.
 template <class G>
-concept TrajectoryRange = std::ranges::forward_range<const G> && Trajectory<std::remove_cvref_t<std::ranges::range_reference_t<const G>>>;
+concept TrajectoryRange = requires(const G& group) {
+  { std::begin(group) } -> std::forward_iterator;
+  { *std::begin(group) } -> Trajectory;
+  std::end(group);
+};
 
 /// Returns of each turn of each trajectory of a group; trajectories that are not valid get none.
 template <TrajectoryRange G>

@@ -1,9 +1,9 @@
 #ifndef KEVIN_CORE_WRAPPERS_RECORD_EPISODE_STATISTICS_HPP
 #define KEVIN_CORE_WRAPPERS_RECORD_EPISODE_STATISTICS_HPP
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <deque>
 #include <optional>
 #include <ostream>
@@ -13,6 +13,15 @@
 #include "kevin/core/error.hpp"
 
 namespace kevin {
+
+namespace detail {
+/// Seconds of the clock that is never set. <chrono> has it too, but its calendar is dear to compile.
+[[nodiscard]] inline double steady_seconds() noexcept {
+  std::timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+}  // namespace detail
 
 /// What is known of an episode when it has ended.
 struct EpisodeStatistics {
@@ -49,7 +58,7 @@ class RecordEpisodeStatistics {
 
   Observation reset(std::uint64_t seed) {
     current_ = {};
-    start_ = std::chrono::steady_clock::now();
+    start_ = detail::steady_seconds();
     return env_.reset(seed);
   }
 
@@ -64,7 +73,7 @@ class RecordEpisodeStatistics {
     result.reward = std::move(inner.reward);
     result.info.info = std::move(inner.info);
     if (result.done()) {
-      current_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+      current_.seconds = detail::steady_seconds() - start_;
       result.info.episode = current_;
       episodes_.push_back(current_);
       if (episodes_.size() > buffer_length_) episodes_.pop_front();
@@ -80,7 +89,7 @@ class RecordEpisodeStatistics {
   E env_;
   std::size_t buffer_length_;
   EpisodeStatistics current_{};
-  std::chrono::steady_clock::time_point start_{};
+  double start_ = 0;
   std::deque<EpisodeStatistics> episodes_;
 };
 
