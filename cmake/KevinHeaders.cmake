@@ -1,15 +1,33 @@
 # Every public header, by the first target whose dependencies suffice for it. tests/house checks that none is missing.
 set(KEVIN_CORE_HEADERS
+  include/kevin/agent/choice_vocabulary.hpp
+  include/kevin/agent/grpo_config.hpp
+  include/kevin/agent/kernel_space.hpp
+  include/kevin/agent/kernel_space/broadcast.hpp
+  include/kevin/agent/kernel_space/chain.hpp
+  include/kevin/agent/kernel_space/columns.hpp
+  include/kevin/agent/kernel_space/elementwise.hpp
+  include/kevin/agent/kernel_space/function_code.hpp
+  include/kevin/agent/kernel_space/graph_reader.hpp
+  include/kevin/agent/kernel_space/product.hpp
+  include/kevin/agent/kernel_space/row_plan.hpp
+  include/kevin/agent/kernel_space/rows.hpp
+  include/kevin/agent/kernel_space/space.hpp
+  include/kevin/agent/kernel_space/tile_code.hpp
+  include/kevin/agent/kernel_space/vector_code.hpp
   include/kevin/config.hpp
   include/kevin/core/check.hpp
   include/kevin/core/env.hpp
   include/kevin/core/error.hpp
+  include/kevin/core/math.hpp
   include/kevin/core/policy.hpp
   include/kevin/core/random.hpp
   include/kevin/core/reward.hpp
   include/kevin/core/rollout.hpp
   include/kevin/core/rollout_group.hpp
   include/kevin/core/step.hpp
+  include/kevin/core/stop_flag.hpp
+  include/kevin/core/threads.hpp
   include/kevin/core/trajectory.hpp
   include/kevin/core/turn.hpp
   include/kevin/core/vector_env.hpp
@@ -50,6 +68,9 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cpu/compiler_options.hpp
   include/kevin/eval/cpu/diagnostics.hpp
   include/kevin/eval/cpu/elf_symbols.hpp
+  include/kevin/eval/cpu/leading_headers.hpp
+  include/kevin/eval/cpu/prepared_headers.hpp
+  include/kevin/eval/cpu/process_watch.hpp
   include/kevin/eval/cpu/runner.hpp
   include/kevin/eval/cpu/runner_failure.hpp
   include/kevin/eval/cpu/runner_pool.hpp
@@ -74,6 +95,14 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/timing_thread.hpp
 )
 set(KEVIN_TORCH_HEADERS
+  include/kevin/agent/checkpoint.hpp
+  include/kevin/agent/choice_policy.hpp
+  include/kevin/agent/grpo_trainer.hpp
+  include/kevin/agent/json.hpp
+  include/kevin/agent/objective.hpp
+  include/kevin/agent/trainable_policy.hpp
+  include/kevin/agent/training.hpp
+  include/kevin/agent/trajectory_log.hpp
   include/kevin/cpu.hpp
   include/kevin/eval/cpu/evaluator.hpp
   include/kevin/eval/cpu/judge.hpp
@@ -100,4 +129,5 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/suite.hpp
   include/kevin/tasks/task_json.hpp
   include/kevin/tasks/torch.hpp
+  include/kevin/torch.hpp
 )

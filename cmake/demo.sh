@@ -14,6 +14,9 @@ again; works offline once everything is installed; writes only under build/.
 
   cmake/demo.sh                       train on the default tasks
   cmake/demo.sh --seed 7 --updates 30 other options (build/release/examples/grpo_kernels --help lists them)
+  cmake/demo.sh --resume              go on with the last run after Ctrl-C (with the options that it had)
+
+Each run has a folder of its own under build/demo: all trajectories, the checkpoint, the best kernels.
 HELP
   exit 0
 fi
@@ -25,5 +28,8 @@ cmake --build build/release --target grpo_kernels --parallel "$(nproc)" >build/r
   exit 1
 }
 export KEVIN_CACHE_DIR="${KEVIN_CACHE_DIR:-$PWD/build/cache}"
-mkdir -p build/demo
-exec build/release/examples/grpo_kernels --log build/demo "$@"
+folder=build/demo/$(date +%Y-%m-%d-%H%M%S)
+case " $* " in
+  *" --resume "*) folder=$(ls -d build/demo/*/ 2>/dev/null | tail -n 1) ;;
+esac
+exec build/release/examples/grpo_kernels ${folder:+--log "$folder"} "$@"

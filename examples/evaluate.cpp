@@ -1,0 +1,92 @@
+// Judges a kernel file against a task: a table for people, or JSON.
+
+#include <kevin/agent/json.hpp>
+#include <kevin/cpu.hpp>
+#include <kevin/kevin.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <iterator>
+#include <random>
+#include <string>
+
+namespace {
+
+std::string read_source(const std::string& file) {
+  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw kevin::Error(kevin::ErrorCode::not_found, "cannot read " + file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void print_timing(const char* name, const kevin::Timing& t) {
+  std::cout << std::left << std::setw(12) << name << std::fixed << std::setprecision(4) << t.median_ms << " ms   [" << t.low_ms << ", " << t.high_ms << "] over "
+            << t.samples << " runs\n";
+}
+
+void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::Score& score) {
+  const auto row = [](const char* name) -> std::ostream& { return std::cout << std::left << std::setw(12) << name; };
+  row("task") << task.id << " (" << task.name << ")\n";
+  row("stage") << kevin::to_string(v.stage) << (v.reason.empty() ? "" : " (" + v.reason + ")") << '\n';
+  if (v.error) {
+    row("errors") << v.error->wrong << " of " << v.error->elements << " elements wrong, largest error " << std::defaultfloat << std::setprecision(3)
+                  << v.error->max_absolute << '\n';
+  }
+  if (v.candidate) print_timing("kernel", *v.candidate);
+  if (v.baseline) print_timing("LibTorch", *v.baseline);
+  if (v.speedup) row("speedup") << std::fixed << std::setprecision(3) << *v.speedup << "x\n";
+  row("score") << std::fixed << std::setprecision(3) << score.value;
+  for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;
+  std::cout << '\n';
+  for (const std::string& f : v.flags) row("flag") << f << '\n';
+  row("took") << std::setprecision(0) << v.compile_ms << " ms compiling" << (v.compile_cached ? " (cached)" : "") << ", " << v.evaluate_ms << " ms judging\n";
+  if (!v.diagnostics.empty()) std::cout << '\n' << v.diagnostics << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string id;
+  std::string backend = "cpu";
+  std::string file;
+  std::uint64_t seed = 0;
+  int threads = 1;
+  bool json = false;
+  bool list = false;
+  CLI::App app{"Judges a kernel file against a task. Exit status: 0 correct, 1 not correct, 2 it could not be judged."};
+  app.add_option("--task", id, "Task, e.g. kernelbench/l1/23@small");
+  app.add_option("--backend", backend, "Where the kernel runs")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  app.add_option("--seed", seed, "Seed of the inputs (default: a new one)");
+  app.add_option("--threads", threads, "Threads on both sides")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_flag("--json", json, "Print the verdict as JSON");
+  app.add_flag("--list", list, "Print the tasks there are");
+  app.add_option("FILE", file, "The kernel's source, or - for standard input");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (list) {
+      for (const kevin::Task& t : kevin::tasks::all()) std::cout << std::left << std::setw(28) << t.id << t.name << '\n';
+      return 0;
+    }
+    if (id.empty() || file.empty()) throw kevin::Error(kevin::ErrorCode::bad_input, "--task and FILE are needed (--list prints the tasks, --help the options)");
+    if (app.count("--seed") == 0) seed = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
+    const kevin::Task task = kevin::tasks::find(id);
+    const kevin::Candidate candidate{read_source(file)};
+    kevin::cpu::EvaluatorOptions options;
+    options.judge.threads = threads;
+    kevin::cpu::Evaluator evaluator(options);
+    const kevin::Verdict verdict = evaluator.evaluate(task, candidate, seed);
+    const kevin::Score score = kevin::KevinReward{}(verdict);
+    if (json) {
+      std::cout << kevin::json_line({{"task", task.id}, {"backend", backend}, {"seed", seed}, {"verdict", verdict}, {"score", score}}) << '\n';
+    } else {
+      print_table(task, verdict, score);
+    }
+    return verdict.correct() ? 0 : 1;
+  } catch (const kevin::Error& e) {
+    std::cerr << "evaluate: " << e.what() << '\n';
+    return 2;
+  }
+}

@@ -1,0 +1,108 @@
+#include "kevin/agent/training.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <set>
+#include <unistd.h>
+
+#include "agent/toy_policy.hpp"
+
+namespace fs = std::filesystem;
+using kevin::agent::TrainingOptions;
+using Trainer = kevin::agent::GrpoTrainer<toy::Secret, toy::NetPolicy>;
+
+namespace {
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("kevin-test-" + std::to_string(::getpid()) + "-training");
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+const auto make_env = [](std::size_t task, std::size_t) { return toy::Secret{.task = task}; };
+std::string contents(const fs::path& p) {
+  std::ifstream in(p, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+/// Runs training_program; returns the shell's exit status.
+int run_program(const fs::path& folder, const std::string& name, int updates, int threads, int die_at) {
+  const std::string command = "'" KEVIN_TRAINING_PROGRAM "' '" + (folder / (name + ".checkpoint")).string() + "' '" + (folder / (name + ".jsonl")).string() +
+                              "' " + std::to_string(updates) + ' ' + std::to_string(threads) + ' ' + std::to_string(die_at) + " 2>/dev/null";
+  return std::system(command.c_str());
+}
+}  // namespace
+
+TEST_CASE("training improves the mean return and reports each update") {
+  toy::NetPolicy policy(3);
+  Trainer trainer(policy, {.learning_rate = 0.02, .max_gradient_norm = 5});
+  std::vector<double> returns;
+  const auto result = kevin::agent::train(make_env, {"a", "b"}, trainer, {.updates = 50, .trajectories = 16, .turns = 3, .seed = 5},
+                                          [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
+                                            CHECK(p.update == returns.size() + 1);
+                                            CHECK(p.groups.size() == 2);
+                                            returns.push_back(p.mean_return);
+                                          });
+  CHECK(result.updates == 50);
+  REQUIRE(returns.size() == 50);
+  CHECK(returns.back() > 3 * returns.front());
+}
+
+TEST_CASE("a run killed at any moment and resumed leaves the checkpoint and the log of an undisturbed run, byte for byte") {
+  const Folder folder;
+  REQUIRE(run_program(folder.path, "whole", 6, 2, 0) == 0);
+  for (int die_at : {1, 9, 20, 41}) {  // 8 environments an update
+    const std::string name = "killed" + std::to_string(die_at);
+    CHECK(run_program(folder.path, name, 6, 2, die_at) != 0);
+    CHECK(run_program(folder.path, name, 6, 2, 3) != 0);  // and a second time
+    REQUIRE(run_program(folder.path, name, 6, 1, 0) == 0);
+    CHECK(contents(folder.path / (name + ".checkpoint")) == contents(folder.path / "whole.checkpoint"));
+    CHECK(contents(folder.path / (name + ".jsonl")) == contents(folder.path / "whole.jsonl"));
+  }
+}
+
+TEST_CASE("the number of threads changes nothing") {
+  const Folder folder;
+  for (int threads : {1, 8}) REQUIRE(run_program(folder.path, std::to_string(threads), 4, threads, 0) == 0);
+  CHECK(contents(folder.path / "1.checkpoint") == contents(folder.path / "8.checkpoint"));
+  CHECK(contents(folder.path / "1.jsonl") == contents(folder.path / "8.jsonl"));
+  CHECK(kevin::agent::read_trajectory_log(folder.path / "1.jsonl").size() == 4 * 2 * 4);
+}
+
+TEST_CASE("a stop request ends training between updates with a checkpoint, and the run can go on") {
+  const Folder folder;
+  const fs::path file = folder.path / "checkpoint";
+  kevin::StopFlag stop = false;
+  toy::NetPolicy policy(3);
+  Trainer trainer(policy);
+  TrainingOptions options{.updates = 5, .trajectories = 4, .turns = 3, .seed = 5, .checkpoint = file, .stop = &stop};
+  const auto result = kevin::agent::train(make_env, {"a"}, trainer, options, [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
+    if (p.update == 2) stop = true;
+  });
+  CHECK(result.stopped);
+  CHECK(result.updates == 2);
+  options.stop = nullptr;
+  const auto rest = kevin::agent::train(make_env, {"a"}, trainer, options);
+  CHECK(rest.resumed);
+  CHECK(rest.updates == 5);
+}
+
+TEST_CASE("a checkpoint of another run is refused before anything is changed") {
+  const Folder folder;
+  toy::NetPolicy policy(3);
+  Trainer trainer(policy);
+  TrainingOptions options{.updates = 1, .trajectories = 4, .turns = 3, .seed = 5, .checkpoint = folder.path / "checkpoint"};
+  kevin::agent::train(make_env, {"a"}, trainer, options);
+  options.seed = 6;
+  CHECK_THROWS_WITH_AS(kevin::agent::train(make_env, {"a"}, trainer, options), doctest::Contains("another run"), kevin::Error);
+  CHECK_THROWS_AS(kevin::agent::train(make_env, {}, trainer, options), kevin::Error);
+}
+
+TEST_CASE("tasks of an update are drawn without replacement and change from update to update") {
+  std::set<std::vector<std::size_t>> seen;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto tasks = kevin::agent::detail::draw_tasks(6, 3, seed);
+    CHECK(std::set<std::size_t>(tasks.begin(), tasks.end()).size() == 3);
+    seen.insert(tasks);
+  }
+  CHECK(seen.size() > 5);
+  CHECK(kevin::agent::detail::draw_tasks(3, 0, 1).size() == 3);
+}
