@@ -435,15 +435,15 @@ TEST_CASE("a missing or unusable compiler is an error that says what to do") {
   CHECK_THROWS_WITH_AS(Compiler{o}, doctest::Contains("no-such-compiler-anywhere"), kevin::Error);
   CHECK_THROWS_WITH_AS(Compiler{o}, doctest::Contains("apt install g++"), kevin::Error);
   fs::create_directories(folder.path);
-  std::ofstream(folder.path / "script") << "#!/bin/sh\nexec c++ \"$@\"\n";
-  fs::permissions(folder.path / "script", fs::perms::owner_all);
-  o.compiler = (folder.path / "script").string();
+  std::ofstream(folder.path / "cxx-script") << "#!/bin/sh\nexec c++ \"$@\"\n";
+  fs::permissions(folder.path / "cxx-script", fs::perms::owner_all);
+  o.compiler = (folder.path / "cxx-script").string();
   CHECK_THROWS_WITH_AS(Compiler{o}, doctest::Contains("is a script"), kevin::Error);
   o.compiler.clear();
   const char* before = std::getenv("CXX");
   const std::string kept = before == nullptr ? "" : before;
-  ::setenv("CXX", (folder.path / "script").c_str(), 1);
-  CHECK(Compiler(o).program().filename() != "script");  // $CXX is passed over
+  ::setenv("CXX", (folder.path / "cxx-script").c_str(), 1);
+  CHECK(Compiler(o).program().filename() != "cxx-script");  // $CXX is passed over
   if (before == nullptr) ::unsetenv("CXX");
   else ::setenv("CXX", kept.c_str(), 1);
   o = options(folder);
