@@ -41,6 +41,7 @@ set(KEVIN_CORE_HEADERS
   include/kevin/refine/feedback.hpp
   include/kevin/refine/fenced_blocks.hpp
   include/kevin/refine/format.hpp
+  include/kevin/refine/format_error.hpp
   include/kevin/refine/full_history.hpp
   include/kevin/refine/kevin_reward.hpp
   include/kevin/refine/last_turn.hpp

@@ -26,5 +26,6 @@ endif()
 
 if(KEVIN_WITH_TORCH)
   kevin_header_library(kevin_torch torch "${KEVIN_TORCH_HEADERS}")
-  target_link_libraries(kevin_torch INTERFACE kevin_eval nlohmann_json::nlohmann_json torch)
+  # LibTorch's wheels export pieces of their own std::filesystem; the program's standard library has to come before them.
+  target_link_libraries(kevin_torch INTERFACE kevin_eval nlohmann_json::nlohmann_json $<$<CXX_COMPILER_ID:GNU>:stdc++> torch)
 endif()

@@ -6,6 +6,7 @@
 
 #include <kevin/kevin.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
@@ -48,9 +49,11 @@ class Player {  // a linear policy over the 16 numbers; models kevin::agent::Tra
     const torch::Tensor p = logits(features(hint)).log_softmax(0);
     int choice = 0;
     for (double u = rng.uniform(); choice < 15 && (u -= std::exp(p[choice].item<double>())) > 0;) ++choice;
-    return {.action = choice, .sample = {.prompt_ids = {}, .completion_ids = {choice}, .logprobs = {p[choice].item<float>()}}};
+    return {.action = choice,
+            .sample = {.prompt_ids = {}, .completion_ids = {choice}, .logprobs = {p[choice].item<float>()}}};
   }
-  kevin::agent::TokenEvaluation evaluate(std::span<const Hint* const> hints, std::span<const kevin::Sample* const> samples) {
+  kevin::agent::TokenEvaluation evaluate(std::span<const Hint* const> hints,
+                                         std::span<const kevin::Sample* const> samples) {
     std::vector<torch::Tensor> rows;
     std::vector<std::int64_t> ids;
     for (const Hint* h : hints) rows.push_back(features(*h));
@@ -68,7 +71,9 @@ class Player {  // a linear policy over the 16 numbers; models kevin::agent::Tra
     x[16 + hint.high] = 1;
     return x;
   }
-  torch::Tensor logits(const torch::Tensor& x) const { return torch::nn::functional::linear(x, net_->weight, net_->bias); }
+  torch::Tensor logits(const torch::Tensor& x) const {
+    return torch::nn::functional::linear(x, net_->weight, net_->bias);
+  }
   torch::nn::Linear net_{32, 16};
 };
 
@@ -77,12 +82,17 @@ int main() {
   Player player;
   kevin::agent::GrpoTrainer<HigherLower, Player> trainer(player, {.learning_rate = 0.05, .max_gradient_norm = 5});
   const auto found = [&] {  // share of games in which the number was found
-    const auto games = kevin::rollout_group([] { return HigherLower{}; }, player, {.trajectories = 500, .turns = 3, .seed = 12345});
-    return static_cast<double>(std::count_if(games.begin(), games.end(), [](const auto& g) { return g.turns.back().terminated; })) / 500;
+    const auto games =
+        kevin::rollout_group([] { return HigherLower{}; }, player, {.trajectories = 500, .turns = 3, .seed = 12345});
+    return static_cast<double>(
+               std::count_if(games.begin(), games.end(), [](const auto& g) { return g.turns.back().terminated; })) /
+           500;
   };
   const double before = found();
   for (std::uint64_t update = 0; update < 60; ++update) {
-    trainer.update(kevin::rollout_group([] { return HigherLower{}; }, player, {.trajectories = 64, .turns = 3, .seed = update}));
+    trainer.update(
+        kevin::rollout_group([] { return HigherLower{}; }, player, {.trajectories = 64, .turns = 3, .seed = update}));
   }
-  std::cout << std::fixed << std::setprecision(2) << "found in three guesses: untrained " << before << ", trained " << found() << '\n';
+  std::cout << std::fixed << std::setprecision(2) << "found in three guesses: untrained " << before << ", trained "
+            << found() << '\n';
 }

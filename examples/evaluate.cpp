@@ -23,8 +23,8 @@ std::string read_source(const std::string& file) {
 }
 
 void print_timing(const char* name, const kevin::Timing& t) {
-  std::cout << std::left << std::setw(12) << name << std::fixed << std::setprecision(4) << t.median_ms << " ms   [" << t.low_ms << ", " << t.high_ms << "] over "
-            << t.samples << " runs\n";
+  std::cout << std::left << std::setw(12) << name << std::fixed << std::setprecision(4) << t.median_ms << " ms   ["
+            << t.low_ms << ", " << t.high_ms << "] over " << t.samples << " runs\n";
 }
 
 void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::Score& score) {
@@ -32,8 +32,8 @@ void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::
   row("task") << task.id << " (" << task.name << ")\n";
   row("stage") << kevin::to_string(v.stage) << (v.reason.empty() ? "" : " (" + v.reason + ")") << '\n';
   if (v.error) {
-    row("errors") << v.error->wrong << " of " << v.error->elements << " elements wrong, largest error " << std::defaultfloat << std::setprecision(3)
-                  << v.error->max_absolute << '\n';
+    row("errors") << v.error->wrong << " of " << v.error->elements << " elements wrong, largest error "
+                  << std::defaultfloat << std::setprecision(3) << v.error->max_absolute << '\n';
   }
   if (v.candidate) print_timing("kernel", *v.candidate);
   if (v.baseline) print_timing("LibTorch", *v.baseline);
@@ -42,7 +42,8 @@ void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::
   for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;
   std::cout << '\n';
   for (const std::string& f : v.flags) row("flag") << f << '\n';
-  row("took") << std::setprecision(0) << v.compile_ms << " ms compiling" << (v.compile_cached ? " (cached)" : "") << ", " << v.evaluate_ms << " ms judging\n";
+  row("took") << std::setprecision(0) << v.compile_ms << " ms compiling" << (v.compile_cached ? " (cached)" : "")
+              << ", " << v.evaluate_ms << " ms judging\n";
   if (!v.diagnostics.empty()) std::cout << '\n' << v.diagnostics << '\n';
 }
 
@@ -56,6 +57,7 @@ int main(int argc, char** argv) {
   int threads = 1;
   bool json = false;
   bool list = false;
+  bool show = false;
   CLI::App app{"Judges a kernel file against a task. Exit status: 0 correct, 1 not correct, 2 it could not be judged."};
   app.add_option("--task", id, "Task, e.g. kernelbench/l1/23@small");
   app.add_option("--backend", backend, "Where the kernel runs")->check(CLI::IsMember({"cpu"}))->capture_default_str();
@@ -63,14 +65,24 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads, "Threads on both sides")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_flag("--json", json, "Print the verdict as JSON");
   app.add_flag("--list", list, "Print the tasks there are");
+  app.add_flag("--show", show, "Print what the task computes and the function that a kernel file defines");
   app.add_option("FILE", file, "The kernel's source, or - for standard input");
   CLI11_PARSE(app, argc, argv);
   try {
     if (list) {
-      for (const kevin::Task& t : kevin::tasks::all()) std::cout << std::left << std::setw(28) << t.id << t.name << '\n';
+      for (const kevin::Task& t : kevin::tasks::all())
+        std::cout << std::left << std::setw(28) << t.id << t.name << '\n';
       return 0;
     }
-    if (id.empty() || file.empty()) throw kevin::Error(kevin::ErrorCode::bad_input, "--task and FILE are needed (--list prints the tasks, --help the options)");
+    if (show && !id.empty()) {
+      const kevin::Task task = kevin::tasks::find(id);
+      std::cout << kevin::describe(task) << '\n' << kevin::kernel_signature(task) << ";\n";
+      return 0;
+    }
+    if (id.empty() || file.empty())
+      throw kevin::Error(
+          kevin::ErrorCode::bad_input,
+          "--task and FILE are needed (--list prints the tasks, --show one of them, --help the options)");
     if (app.count("--seed") == 0) seed = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
     const kevin::Task task = kevin::tasks::find(id);
     const kevin::Candidate candidate{read_source(file)};
@@ -80,7 +92,10 @@ int main(int argc, char** argv) {
     const kevin::Verdict verdict = evaluator.evaluate(task, candidate, seed);
     const kevin::Score score = kevin::KevinReward{}(verdict);
     if (json) {
-      std::cout << kevin::json_line({{"task", task.id}, {"backend", backend}, {"seed", seed}, {"verdict", verdict}, {"score", score}}) << '\n';
+      std::cout
+          << kevin::json_line(
+                 {{"task", task.id}, {"backend", backend}, {"seed", seed}, {"verdict", verdict}, {"score", score}})
+          << '\n';
     } else {
       print_table(task, verdict, score);
     }

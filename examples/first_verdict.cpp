@@ -5,9 +5,11 @@
 
 kevin::Response my_agent(const kevin::Context& context) {  // a language model would read kevin::prompt_text(context)
   const std::string n = std::to_string(kevin::element_count(context.task->outputs[0].shape));
-  const std::string body = context.turn == 0 ? "out[i] = x[i]" : "out[i] = x[i] > 0 ? x[i] : 0";  // the second try is right
+  const std::string body =
+      context.turn == 0 ? "out[i] = x[i]" : "out[i] = x[i] > 0 ? x[i] : 0";  // the second try is right
   return {"ReLU keeps what is positive.", "one loop: " + body,
-          "extern \"C\" void kernel(const float* x, float* out) {\n  for (long i = 0; i < " + n + "; ++i) " + body + ";\n}\n"};
+          "extern \"C\" void kernel(const float* x, float* out) {\n  for (long i = 0; i < " + n + "; ++i) " + body +
+              ";\n}\n"};
 }
 
 int main() {

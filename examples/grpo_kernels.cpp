@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +35,7 @@ struct Options {
   std::vector<std::string> tasks{"kernelbench/l1/25@small", "kernelbench/l1/36@small", "kernelbench/l2/12@small"};
   std::size_t turns = 3;
   std::size_t trajectories = 8;
-  std::size_t updates = 20;
+  std::size_t updates = 16;
   std::size_t evaluation = 12;  // trajectories a task, before and after
   std::size_t threads = 0;
   std::uint64_t seed = 1;
@@ -60,7 +61,7 @@ struct Best {
   std::string source;
 };
 
-struct Summary {  // of a set of trajectories
+struct Summary {               // of a set of trajectories
   std::vector<double> scores;  // mean over the turns of each trajectory
   std::size_t turns = 0;
   std::size_t correct = 0;
@@ -87,15 +88,20 @@ struct Summary {  // of a set of trajectories
     }
   }
   [[nodiscard]] double mean() const { return scores.empty() ? 0 : kevin::rl::mean(scores); }
-  [[nodiscard]] double correct_share() const { return turns == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(turns); }
+  [[nodiscard]] double correct_share() const {
+    return turns == 0 ? 0 : static_cast<double>(correct) / static_cast<double>(turns);
+  }
   [[nodiscard]] double mean_speedup() const { return correct == 0 ? 0 : speedups / static_cast<double>(correct); }
-  [[nodiscard]] kevin::rl::Interval interval() const { return scores.empty() ? kevin::rl::Interval{} : kevin::rl::bootstrap_interval(scores, 0); }
+  [[nodiscard]] kevin::rl::Interval interval() const {
+    return scores.empty() ? kevin::rl::Interval{} : kevin::rl::bootstrap_interval(scores, 0);
+  }
 };
 
 class Run {
  public:
   explicit Run(Options options) : options_(std::move(options)), evaluator_(evaluator_options()) {
-    for (const std::string& id : options_.tasks) tasks_.push_back(std::make_shared<const kevin::Task>(kevin::tasks::find(id)));
+    for (const std::string& id : options_.tasks)
+      tasks_.push_back(std::make_shared<const kevin::Task>(kevin::tasks::find(id)));
   }
 
   int train_and_compare() {
@@ -137,9 +143,13 @@ class Run {
   std::vector<Summary> evaluate(const Policy& policy, const char* what) {
     played_ = 0;
     terminal::ProgressBar bar(what, tasks_.size() * options_.evaluation, !options_.quiet && !options_.json);
-    const auto groups = kevin::rollout_groups([&](std::size_t task, std::size_t) { return make_env(task, &bar); }, tasks_.size(), policy,
-                                              {.trajectories = options_.evaluation, .turns = options_.turns,
-                                               .seed = kevin::derive_seed(options_.seed, "evaluation"), .threads = options_.threads, .retries = 1,
+    const auto groups = kevin::rollout_groups([&](std::size_t task, std::size_t) { return make_env(task, &bar); },
+                                              tasks_.size(), policy,
+                                              {.trajectories = options_.evaluation,
+                                               .turns = options_.turns,
+                                               .seed = kevin::derive_seed(options_.seed, "evaluation"),
+                                               .threads = options_.threads,
+                                               .retries = 1,
                                                .stop = &stop_asked});
     std::vector<Summary> summaries(groups.size());
     for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -152,11 +162,18 @@ class Run {
   template <class Trainer>
   kevin::agent::TrainingResult train(Trainer& trainer, std::vector<double>& returns) {
     played_ = 0;
-    terminal::ProgressBar bar("training", options_.updates * tasks_.size() * options_.trajectories, !options_.quiet && !options_.json);
-    const kevin::agent::TrainingOptions training{.updates = options_.updates, .trajectories = options_.trajectories, .turns = options_.turns,
-                                                 .seed = options_.seed, .threads = options_.threads, .checkpoint = checkpoint(),
-                                                 .log = trajectories(), .stop = &stop_asked};
-    return kevin::agent::train([&](std::size_t task, std::size_t) { return make_env(task, &bar); }, options_.tasks, trainer, training,
+    terminal::ProgressBar bar("training", options_.updates * tasks_.size() * options_.trajectories,
+                              !options_.quiet && !options_.json);
+    const kevin::agent::TrainingOptions training{.updates = options_.updates,
+                                                 .trajectories = options_.trajectories,
+                                                 .turns = options_.turns,
+                                                 .seed = options_.seed,
+                                                 .threads = options_.threads,
+                                                 .checkpoint = checkpoint(),
+                                                 .log = trajectories(),
+                                                 .stop = &stop_asked};
+    return kevin::agent::train([&](std::size_t task, std::size_t) { return make_env(task, &bar); }, options_.tasks,
+                               trainer, training,
                                [&](const kevin::agent::TrainingProgress<Environment>& p) {
                                  Summary all;
                                  for (std::size_t i = 0; i < p.groups.size(); ++i) {
@@ -174,15 +191,22 @@ class Run {
 
   void print_update(const kevin::agent::TrainingProgress<Environment>& p, const Summary& all) const {
     if (options_.json) {
-      std::cout << kevin::json_line({{"event", "update"}, {"update", p.update}, {"mean_return", kevin::json_number(p.mean_return)},
-                                     {"correct", all.correct_share()}, {"best_speedup", all.best}, {"mean_speedup", all.mean_speedup()},
-                                     {"failed_trajectories", all.failed}, {"entropy", kevin::json_number(p.stats.entropy)},
-                                     {"approx_kl", kevin::json_number(p.stats.approx_kl)}, {"gradient_norm", kevin::json_number(p.stats.gradient_norm)},
+      std::cout << kevin::json_line({{"event", "update"},
+                                     {"update", p.update},
+                                     {"mean_return", kevin::json_number(p.mean_return)},
+                                     {"correct", all.correct_share()},
+                                     {"best_speedup", all.best},
+                                     {"mean_speedup", all.mean_speedup()},
+                                     {"failed_trajectories", all.failed},
+                                     {"entropy", kevin::json_number(p.stats.entropy)},
+                                     {"approx_kl", kevin::json_number(p.stats.approx_kl)},
+                                     {"gradient_norm", kevin::json_number(p.stats.gradient_norm)},
                                      {"steps_skipped", p.stats.steps_skipped}})
                 << std::endl;
     } else if (!options_.quiet) {
-      std::cout << std::fixed << "update " << std::setw(3) << p.update << '/' << options_.updates << std::setprecision(3) << "  mean return "
-                << p.mean_return << "  correct " << std::setw(3) << static_cast<int>(100 * all.correct_share() + 0.5) << " %" << std::setprecision(2)
+      std::cout << std::fixed << "update " << std::setw(3) << p.update << '/' << options_.updates
+                << std::setprecision(3) << "  mean return " << p.mean_return << "  correct " << std::setw(3)
+                << static_cast<int>(100 * all.correct_share() + 0.5) << " %" << std::setprecision(2)
                 << "  speedup best " << all.best << "x mean " << all.mean_speedup() << 'x';
       if (all.failed > 0) std::cout << "  (" << all.failed << " trajectories failed)";
       std::cout << std::endl;
@@ -192,12 +216,14 @@ class Run {
   void remember(std::size_t task, const Group& group) {
     for (const auto& t : group) {
       for (const auto& turn : t.turns) {
-        if (turn.info.correct() && turn.info.speedup.value_or(0) > best_[task].speedup) best_[task] = {*turn.info.speedup, turn.action.source};
+        if (turn.info.correct() && turn.info.speedup.value_or(0) > best_[task].speedup)
+          best_[task] = {*turn.info.speedup, turn.action.source};
       }
     }
   }
 
-  void report(const std::vector<Summary>& before, const std::vector<Summary>& after, const std::vector<double>& returns) {
+  void report(const std::vector<Summary>& before, const std::vector<Summary>& after,
+              const std::vector<double>& returns) {
     std::size_t fastest = 0;
     fs::create_directories(options_.log / "best");
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -207,41 +233,57 @@ class Run {
     if (options_.json) {
       for (std::size_t i = 0; i < tasks_.size(); ++i) {
         const auto side = [](const Summary& s) {
-          return nlohmann::json{{"mean_score", s.mean()}, {"low", s.interval().low}, {"high", s.interval().high}, {"correct", s.correct_share()}, {"best_speedup", s.best}};
+          return nlohmann::json{{"mean_score", s.mean()},
+                                {"low", s.interval().low},
+                                {"high", s.interval().high},
+                                {"correct", s.correct_share()},
+                                {"best_speedup", s.best}};
         };
-        std::cout << kevin::json_line({{"event", "result"}, {"task", options_.tasks[i]}, {"untrained", side(before[i])}, {"trained", side(after[i])},
-                                       {"best_speedup", best_[i].speedup}, {"best_kernel", best_[i].source.empty() ? "" : best_file(i).string()}})
+        std::cout << kevin::json_line({{"event", "result"},
+                                       {"task", options_.tasks[i]},
+                                       {"untrained", side(before[i])},
+                                       {"trained", side(after[i])},
+                                       {"best_speedup", best_[i].speedup},
+                                       {"best_kernel", best_[i].source.empty() ? "" : best_file(i).string()}})
                   << '\n';
       }
-      std::cout << kevin::json_line({{"event", "end"}, {"log", trajectories().string()}, {"checkpoint", checkpoint().string()}}) << std::endl;
+      std::cout << kevin::json_line(
+                       {{"event", "end"}, {"log", trajectories().string()}, {"checkpoint", checkpoint().string()}})
+                << std::endl;
       return;
     }
-    if (!options_.quiet && returns.size() > 1) std::cout << '\n' << terminal::curve(returns, "mean return per update");
-    std::cout << "\nmean score over " << options_.turns << " turns, [95 % interval], " << options_.evaluation << " trajectories on fresh seeds\n"
-              << std::left << std::setw(28) << "task" << std::setw(34) << "untrained" << std::setw(34) << "trained" << "best kernel seen\n";
-    for (std::size_t i = 0; i < tasks_.size(); ++i) {
-      std::cout << std::left << std::setw(28) << options_.tasks[i] << std::setw(34) << cell(before[i]) << std::setw(34) << cell(after[i]) << std::fixed
-                << std::setprecision(2) << best_[i].speedup << "x of LibTorch\n";
-    }
     if (!options_.quiet && !best_[fastest].source.empty()) {
-      std::cout << "\nThe fastest kernel, " << options_.tasks[fastest] << ", " << std::setprecision(2) << best_[fastest].speedup << "x:\n\n"
+      std::cout << "\nthe fastest kernel, " << options_.tasks[fastest] << ", " << std::setprecision(2)
+                << best_[fastest].speedup << "x:\n\n"
                 << best_[fastest].source << '\n';
     }
-    std::cout << "All trajectories: " << trajectories().string() << "\nBest kernels:     " << (options_.log / "best").string() << '\n';
+    if (!options_.quiet && returns.size() > 1) std::cout << '\n' << terminal::curve(returns, "mean return per update");
+    std::cout << "\nmean score over " << options_.turns << " turns, [95 % interval], " << options_.evaluation
+              << " trajectories on fresh seeds\n"
+              << std::left << std::setw(28) << "task" << std::setw(34) << "untrained" << std::setw(34) << "trained"
+              << "best kernel seen\n";
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      std::cout << std::left << std::setw(28) << options_.tasks[i] << std::setw(34) << cell(before[i]) << std::setw(34)
+                << cell(after[i]) << std::fixed << std::setprecision(2) << best_[i].speedup << "x of LibTorch\n";
+    }
+    std::cout << "\nall trajectories: " << trajectories().string()
+              << "\nbest kernels:     " << (options_.log / "best").string() << '\n';
   }
 
   static std::string cell(const Summary& s) {
     std::ostringstream out;
-    out << std::fixed << std::setprecision(2) << s.mean() << " [" << s.interval().low << ", " << s.interval().high << "]  "
-        << static_cast<int>(100 * s.correct_share() + 0.5) << " % correct";
+    out << std::fixed << std::setprecision(2) << s.mean() << " [" << s.interval().low << ", " << s.interval().high
+        << "]  " << static_cast<int>(100 * s.correct_share() + 0.5) << " % correct";
     return out.str();
   }
 
   int stopped(std::size_t updates) const {
     if (options_.json) {
-      std::cout << kevin::json_line({{"event", "stopped"}, {"updates", updates}, {"checkpoint", checkpoint().string()}}) << std::endl;
+      std::cout << kevin::json_line({{"event", "stopped"}, {"updates", updates}, {"checkpoint", checkpoint().string()}})
+                << std::endl;
     } else {
-      std::cout << "stopped after " << updates << " updates; go on with the same options and --resume --log " << options_.log.string() << '\n';
+      std::cout << "stopped after " << updates << " updates; go on with the same options and --resume --log "
+                << options_.log.string() << '\n';
     }
     return 130;
   }
@@ -271,16 +313,30 @@ class Run {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Trains an agent with GRPO to write faster kernels over several turns of real compiling, checking and timing."};
-  app.add_option("--task", options.tasks, "Task, may be given several times or as a list with commas")->delimiter(',')->capture_default_str();
+  CLI::App app{
+      "Trains an agent with GRPO to write faster kernels over several turns of real compiling, checking and timing."};
+  app.add_option("--task", options.tasks, "Task, may be given several times or as a list with commas")
+      ->delimiter(',')
+      ->capture_default_str();
   app.add_option("--turns", options.turns, "Turns of a trajectory")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--trajectories", options.trajectories, "Trajectories a task in each update")->check(CLI::Range(2, 1024))->capture_default_str();
-  app.add_option("--updates", options.updates, "Updates of the policy")->check(CLI::Range(0, 1000000))->capture_default_str();
-  app.add_option("--evaluation", options.evaluation, "Trajectories a task for the comparison before and after")->check(CLI::Range(1, 10000))->capture_default_str();
-  app.add_option("--threads", options.threads, "Trajectories played at a time (0: as many as cores)")->capture_default_str();
+  app.add_option("--trajectories", options.trajectories, "Trajectories a task in each update")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
+  app.add_option("--updates", options.updates, "Updates of the policy")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("--evaluation", options.evaluation, "Trajectories a task for the comparison before and after")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Trajectories played at a time (0: as many as cores)")
+      ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
-  app.add_option("--backend", options.backend, "Where kernels run")->check(CLI::IsMember({"cpu"}))->capture_default_str();
-  app.add_option("--log", options.log, "Folder for trajectories, checkpoint and best kernels (default: a new one among the temporary files)")->take_last();
+  app.add_option("--backend", options.backend, "Where kernels run")
+      ->check(CLI::IsMember({"cpu"}))
+      ->capture_default_str();
+  app.add_option("--log", options.log,
+                 "Folder for trajectories, checkpoint and best kernels (default: a new one among the temporary files)")
+      ->take_last();
   app.add_flag("--resume", options.resume, "Go on from the checkpoint in the folder of --log");
   app.add_flag("--quiet", options.quiet, "Only the final table");
   app.add_flag("--json", options.json, "One JSON object a line instead of text");
@@ -291,9 +347,13 @@ int main(int argc, char** argv) {
     if (options.log.empty()) options.log = fs::temp_directory_path() / ("kevin-grpo-" + std::to_string(::getpid()));
     const bool there = fs::exists(options.log / "checkpoint");
     if (there && !options.resume) {
-      throw kevin::Error(kevin::ErrorCode::bad_input, options.log.string() + " holds an earlier run: pass --resume to go on with it, or another folder");
+      throw kevin::Error(
+          kevin::ErrorCode::bad_input,
+          options.log.string() + " holds an earlier run: pass --resume to go on with it, or another folder");
     }
-    if (options.resume && !there) throw kevin::Error(kevin::ErrorCode::not_found, "there is no checkpoint in " + options.log.string() + " to resume from");
+    if (options.resume && !there)
+      throw kevin::Error(kevin::ErrorCode::not_found,
+                         "there is no checkpoint in " + options.log.string() + " to resume from");
     at::set_num_threads(1);  // the policy is small; the cores belong to the kernels
     return Run(options).train_and_compare();
   } catch (const kevin::Error& e) {

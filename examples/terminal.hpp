@@ -1,7 +1,8 @@
 #ifndef KEVIN_EXAMPLES_TERMINAL_HPP
 #define KEVIN_EXAMPLES_TERMINAL_HPP
 
-// What a person sees: a progress bar with the time left and a learning curve. Debian packages no C++ library for either.
+// What a person sees: a progress bar with the time left and a learning curve. Debian packages no C++ library for
+// either.
 
 #include <unistd.h>
 
@@ -51,8 +52,8 @@ class ProgressBar {
     const double share = total_ == 0 ? 1.0 : static_cast<double>(done_) / static_cast<double>(total_);
     const auto filled = static_cast<std::size_t>(share * width);
     const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    std::cerr << "\r\x1b[K" << what_ << " [" << std::string(filled, '#') << std::string(width - filled, '.') << "] " << done_
-              << '/' << total_;
+    std::cerr << "\r\x1b[K" << what_ << " [" << std::string(filled, '#') << std::string(width - filled, '.') << "] "
+              << done_ << '/' << total_;
     if (done_ > 0 && done_ < total_) std::cerr << "  " << duration(elapsed * (1 - share) / share) << " left";
     std::cerr << std::flush;
   }

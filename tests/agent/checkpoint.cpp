@@ -4,6 +4,9 @@
 
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "agent/toy_policy.hpp"
 #include "kevin/agent/grpo_trainer.hpp"
 #include "kevin/core/rollout_group.hpp"
@@ -19,8 +22,8 @@ struct Folder {
 };
 void learn(toy::NetPolicy& policy, Trainer& trainer, std::uint64_t from, std::uint64_t to) {
   for (std::uint64_t u = from; u < to; ++u) {
-    trainer.update(kevin::rollout_groups([](std::size_t task, std::size_t) { return toy::Secret{.task = task}; }, 2, policy,
-                                         {.trajectories = 8, .turns = 3, .seed = u, .threads = 2}));
+    trainer.update(kevin::rollout_groups([](std::size_t task, std::size_t) { return toy::Secret{.task = task}; }, 2,
+                                         policy, {.trajectories = 8, .turns = 3, .seed = u, .threads = 2}));
   }
 }
 std::string contents(const fs::path& p) {
@@ -30,7 +33,8 @@ std::string contents(const fs::path& p) {
 void put(const fs::path& p, const std::string& text) { std::ofstream(p, std::ios::binary) << text; }
 }  // namespace
 
-TEST_CASE("ten updates and five, a checkpoint and five more give the same parameters and optimizer state, bit for bit") {
+TEST_CASE(
+    "ten updates and five, a checkpoint and five more give the same parameters and optimizer state, bit for bit") {
   const Folder folder;
   toy::NetPolicy a(1);
   Trainer whole(a);
@@ -67,8 +71,8 @@ TEST_CASE("a checkpoint that is missing, foreign, cut short or changed is refuse
   refused("cannot read");
   kevin::agent::save_checkpoint(file, trainer, nlohmann::json::object());
   const std::string good = contents(file);
-  for (const std::string& bad : {std::string(), std::string("{}\n"), std::string("\x80PK\x03"), std::string("[1,2]\nabc"),
-                                 std::string(R"({"schema":"kevin.checkpoint/1"})") + "\n"}) {
+  for (const std::string& bad : {std::string(), std::string("{}\n"), std::string("\x80PK\x03"),
+                                 std::string("[1,2]\nabc"), std::string(R"({"schema":"kevin.checkpoint/1"})") + "\n"}) {
     put(file, bad);
     CHECK_THROWS_AS(kevin::agent::load_checkpoint(file, trainer), kevin::Error);
   }
@@ -91,16 +95,19 @@ TEST_CASE("a checkpoint of another network is refused and the text says so") {
   kevin::agent::save_checkpoint(folder.path / "other", Other{}, nlohmann::json::object());
   toy::NetPolicy policy(1);
   Trainer trainer(policy);
-  CHECK_THROWS_WITH_AS(kevin::agent::load_checkpoint(folder.path / "other", trainer), doctest::Contains("does not fit this policy"), kevin::Error);
+  CHECK_THROWS_WITH_AS(kevin::agent::load_checkpoint(folder.path / "other", trainer),
+                       doctest::Contains("does not fit this policy"), kevin::Error);
 }
 
 TEST_CASE("the file is replaced whole and no temporary file stays") {
   const Folder folder;
   toy::NetPolicy policy(1);
   Trainer trainer(policy);
-  for (int i = 0; i < 3; ++i) kevin::agent::save_checkpoint(folder.path / "deep" / "checkpoint", trainer, nlohmann::json::object());
+  for (int i = 0; i < 3; ++i)
+    kevin::agent::save_checkpoint(folder.path / "deep" / "checkpoint", trainer, nlohmann::json::object());
   std::size_t files = 0;
   for (const auto& e : fs::directory_iterator(folder.path / "deep")) files += e.is_regular_file() ? 1 : 0;
   CHECK(files == 1);
-  CHECK_THROWS_AS(kevin::agent::save_checkpoint("/proc/no/such/place", trainer, nlohmann::json::object()), kevin::Error);
+  CHECK_THROWS_AS(kevin::agent::save_checkpoint("/proc/no/such/place", trainer, nlohmann::json::object()),
+                  kevin::Error);
 }

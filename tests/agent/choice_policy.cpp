@@ -23,11 +23,13 @@ using kevin::agent::ChoicePolicy;
 
 namespace {
 
-/// An evaluator whose verdict depends on what the source says, so that it costs nothing: "width=W" is read back from the
-/// comment that kernels begin with.
+/// An evaluator whose verdict depends on what the source says, so that it costs nothing: "width=W" is read back from
+/// the comment that kernels begin with.
 struct Judge {
   std::function<kevin::Verdict(const std::string& source, std::uint64_t seed)> rule;
-  kevin::Verdict evaluate(const Task&, const kevin::Candidate& candidate, std::uint64_t seed) { return rule(candidate.source, seed); }
+  kevin::Verdict evaluate(const Task&, const kevin::Candidate& candidate, std::uint64_t seed) {
+    return rule(candidate.source, seed);
+  }
 };
 using Environment = kevin::RefinementEnv<Judge>;
 static_assert(kevin::agent::TrainablePolicy<ChoicePolicy, Environment>);
@@ -38,7 +40,10 @@ kevin::Verdict verdict(kevin::Stage stage, double speedup = 1) {
   if (v.correct()) v.speedup = speedup;
   return v;
 }
-std::vector<Task> tasks() { return {kevin::tasks::find("kernelbench/l1/25@small"), kevin::tasks::find("kernelbench/l1/36@small"), kevin::tasks::find("kernelbench/l2/12@small")}; }
+std::vector<Task> tasks() {
+  return {kevin::tasks::find("kernelbench/l1/25@small"), kevin::tasks::find("kernelbench/l1/36@small"),
+          kevin::tasks::find("kernelbench/l2/12@small")};
+}
 
 void disturb(ChoicePolicy& policy) {
   const torch::NoGradGuard no_grad;
@@ -58,7 +63,9 @@ std::vector<Context> contexts(const ChoicePolicy& policy) {
     for (std::uint64_t turn = 0; turn < 2; ++turn) {
       Rng rng(turn, task.id);
       const auto decision = policy.act(context, rng);
-      context.history.push_back({decision.action.summary, decision.action.source, verdict(turn == 0 ? kevin::Stage::correct : kevin::Stage::compile, 1.7), turn == 0 ? 2.0 : 0.0});
+      context.history.push_back({decision.action.summary, decision.action.source,
+                                 verdict(turn == 0 ? kevin::Stage::correct : kevin::Stage::compile, 1.7),
+                                 turn == 0 ? 2.0 : 0.0});
       context.turn = turn + 1;
       all.push_back(context);
     }
@@ -75,7 +82,8 @@ TEST_CASE("untrained, every option of every knob is equally likely") {
     const auto decision = policy.act(context, rng);
     const auto& knobs = policy.vocabulary().tokens(policy.vocabulary().index(*context.task));
     REQUIRE(decision.sample.logprobs.size() == knobs.size());
-    for (std::size_t k = 0; k < knobs.size(); ++k) CHECK(decision.sample.logprobs[k] == doctest::Approx(-std::log(double(knobs[k].size()))));
+    for (std::size_t k = 0; k < knobs.size(); ++k)
+      CHECK(decision.sample.logprobs[k] == doctest::Approx(-std::log(double(knobs[k].size()))));
   }
 }
 
@@ -101,7 +109,9 @@ TEST_CASE("an answer is the kernel of the choices, its summary names them, its t
   }
 }
 
-TEST_CASE("evaluate gives the log-probabilities that act sampled with, for tasks and histories of different length together") {
+TEST_CASE(
+    "evaluate gives the log-probabilities that act sampled with, for tasks and histories of different length "
+    "together") {
   ChoicePolicy policy(tasks(), 1);
   disturb(policy);
   const std::vector<Context> all = contexts(policy);
@@ -164,7 +174,8 @@ TEST_CASE("seeds make the weights") {
   CHECK_FALSE(torch::equal(weights(1), weights(2)));
 }
 
-TEST_CASE("features: the task, what the last and the best turn reached, and their choices; foreign summaries say nothing") {
+TEST_CASE(
+    "features: the task, what the last and the best turn reached, and their choices; foreign summaries say nothing") {
   const ChoicePolicy policy(tasks(), 1);
   const auto& words = policy.vocabulary();
   std::vector<Context> all = contexts(policy);
@@ -202,18 +213,22 @@ TEST_CASE("a task that the policy was not made for is an error that names it") {
   const ChoicePolicy policy({tasks()[0]}, 1);
   Rng rng(1);
   const Context other{.task = std::make_shared<const Task>(tasks()[1])};
-  CHECK_THROWS_WITH_AS(static_cast<void>(policy.act(other, rng)), doctest::Contains("kernelbench/l1/36@small"), kevin::Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(policy.act(other, rng)), doctest::Contains("kernelbench/l1/36@small"),
+                       kevin::Error);
   CHECK_THROWS_AS(ChoicePolicy({}, 1), kevin::Error);
 }
 
 TEST_CASE("GRPO teaches it what is right in all episodes of a task") {
   ChoicePolicy policy({tasks()[0]}, 1);
   Judge judge{[](const std::string& source, std::uint64_t) {
-    return source.find("width 16,") == std::string::npos ? verdict(kevin::Stage::correctness) : verdict(kevin::Stage::correct, 2);
+    return source.find("width 16,") == std::string::npos ? verdict(kevin::Stage::correctness)
+                                                         : verdict(kevin::Stage::correct, 2);
   }};
-  kevin::agent::GrpoTrainer<Environment, ChoicePolicy> trainer(policy, {.gradient_steps = 4, .learning_rate = 0.01, .max_gradient_norm = 1});
+  kevin::agent::GrpoTrainer<Environment, ChoicePolicy> trainer(
+      policy, {.gradient_steps = 4, .learning_rate = 0.01, .max_gradient_norm = 1});
   const auto correct = [&](std::uint64_t seed, bool learn) {
-    const auto group = kevin::rollout_group([&](std::size_t) { return Environment(tasks()[0], judge); }, policy, {.trajectories = 32, .turns = 2, .seed = seed});
+    const auto group = kevin::rollout_group([&](std::size_t) { return Environment(tasks()[0], judge); }, policy,
+                                            {.trajectories = 32, .turns = 2, .seed = seed});
     double right = 0;
     for (const auto& t : group) {
       for (const auto& turn : t.turns) right += turn.info.correct() ? 1 : 0;
@@ -229,16 +244,19 @@ TEST_CASE("GRPO teaches it what is right in all episodes of a task") {
 TEST_CASE("GRPO teaches it to read feedback: what is right differs from episode to episode and only verdicts tell") {
   ChoicePolicy policy({tasks()[0]}, 2);
   // an episode accepts one of two widths; which one is known to its judge alone
-  kevin::agent::GrpoTrainer<Environment, ChoicePolicy> trainer(policy, {.gradient_steps = 4, .learning_rate = 0.01, .max_gradient_norm = 1});
+  kevin::agent::GrpoTrainer<Environment, ChoicePolicy> trainer(
+      policy, {.gradient_steps = 4, .learning_rate = 0.01, .max_gradient_norm = 1});
   std::vector<std::unique_ptr<Judge>> judges;
   for (const char* wanted : {"width 8,", "width 16,"}) {
     judges.push_back(std::make_unique<Judge>(Judge{[wanted](const std::string& source, std::uint64_t) {
-      return source.find(wanted) == std::string::npos ? verdict(kevin::Stage::correctness) : verdict(kevin::Stage::correct, 2);
+      return source.find(wanted) == std::string::npos ? verdict(kevin::Stage::correctness)
+                                                      : verdict(kevin::Stage::correct, 2);
     }}));
   }
   std::vector<double> by_turn(3);
   const auto play = [&](std::uint64_t seed, bool learn) {
-    const auto group = kevin::rollout_group([&](std::size_t i) { return Environment(tasks()[0], *judges[i % 2]); }, policy, {.trajectories = 64, .turns = 3, .seed = seed});
+    const auto group = kevin::rollout_group([&](std::size_t i) { return Environment(tasks()[0], *judges[i % 2]); },
+                                            policy, {.trajectories = 64, .turns = 3, .seed = seed});
     by_turn.assign(3, 0);
     for (const auto& t : group) {
       for (std::size_t k = 0; k < t.turns.size(); ++k) by_turn[k] += t.turns[k].info.correct() ? 1.0 / 64 : 0;

@@ -26,8 +26,9 @@ std::string contents(const fs::path& p) {
 }
 /// Runs kernel_training_program for three updates of 8 environments; returns the shell's exit status.
 int train(const fs::path& folder, const std::string& name, int threads, int die_at) {
-  const std::string command = "'" KEVIN_KERNEL_TRAINING_PROGRAM "' '" + (folder / (name + ".checkpoint")).string() + "' '" +
-                              (folder / (name + ".jsonl")).string() + "' 3 " + std::to_string(threads) + ' ' + std::to_string(die_at) + " 2>/dev/null";
+  const std::string command = "'" KEVIN_KERNEL_TRAINING_PROGRAM "' '" + (folder / (name + ".checkpoint")).string() +
+                              "' '" + (folder / (name + ".jsonl")).string() + "' 3 " + std::to_string(threads) + ' ' +
+                              std::to_string(die_at) + " 2>/dev/null";
   return std::system(command.c_str());
 }
 /// The first line in which two logs differ, for the message of a failed check; empty when they are the same.

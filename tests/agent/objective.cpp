@@ -24,7 +24,8 @@ Both draw(std::uint64_t seed, torch::ScalarType type, std::int64_t batch = 6, st
     kevin::rl::TokenSample s;
     s.advantage = rng.uniform(-2, 2);
     both.advantages[b] = s.advantage;
-    const auto tokens = static_cast<std::int64_t>(b == 2 ? 0 : 1 + rng.below(static_cast<std::uint64_t>(length)));  // sample 2 is fully masked
+    const auto tokens = static_cast<std::int64_t>(
+        b == 2 ? 0 : 1 + rng.below(static_cast<std::uint64_t>(length)));  // sample 2 is fully masked
     for (std::int64_t i = 0; i < tokens; ++i) {
       s.logprobs.push_back(rng.uniform(-3, -0.1));
       s.sampled_logprobs.push_back(s.logprobs.back() + rng.uniform(-0.6, 0.6));
@@ -50,7 +51,8 @@ TEST_CASE("value, gradient and statistics are those of the scalar code, in float
         const kevin::rl::ObjectiveOptions options{.length_norm = norm, .constant = 7, .kl_weight = beta};
         Both both = draw(17 + static_cast<std::uint64_t>(norm), type);
         const auto scalar = kevin::rl::clipped_objective(both.scalar, options);
-        const auto tensor = kevin::agent::clipped_objective(both.logprobs, both.sampled, both.advantages, both.mask, options);
+        const auto tensor =
+            kevin::agent::clipped_objective(both.logprobs, both.sampled, both.advantages, both.mask, options);
         CHECK(tensor.value.item<double>() == doctest::Approx(scalar.value).epsilon(close).scale(1));
         CHECK(tensor.mean_ratio.item<double>() == doctest::Approx(scalar.mean_ratio).epsilon(close).scale(1));
         CHECK(tensor.mean_kl.item<double>() == doctest::Approx(scalar.mean_kl).epsilon(close).scale(1));
@@ -59,8 +61,11 @@ TEST_CASE("value, gradient and statistics are those of the scalar code, in float
         const torch::Tensor gradient = both.logprobs.grad();
         for (std::size_t b = 0; b < both.scalar.size(); ++b) {
           for (std::int64_t i = 0; i < both.logprobs.size(1); ++i) {
-            const double want = static_cast<std::size_t>(i) < scalar.gradient[b].size() ? scalar.gradient[b][static_cast<std::size_t>(i)] : 0.0;
-            CHECK(gradient[static_cast<std::int64_t>(b)][i].item<double>() == doctest::Approx(want).epsilon(close).scale(1));
+            const double want = static_cast<std::size_t>(i) < scalar.gradient[b].size()
+                                    ? scalar.gradient[b][static_cast<std::size_t>(i)]
+                                    : 0.0;
+            CHECK(gradient[static_cast<std::int64_t>(b)][i].item<double>() ==
+                  doctest::Approx(want).epsilon(close).scale(1));
           }
         }
       }
@@ -70,7 +75,8 @@ TEST_CASE("value, gradient and statistics are those of the scalar code, in float
 
 TEST_CASE("a batch without any token that counts has value 0 and a zero gradient") {
   torch::Tensor logprobs = torch::full({2, 3}, -1.0).set_requires_grad(true);
-  const auto o = kevin::agent::clipped_objective(logprobs, torch::zeros({2, 3}), torch::ones({2}), torch::zeros({2, 3}, torch::kBool), {});
+  const auto o = kevin::agent::clipped_objective(logprobs, torch::zeros({2, 3}), torch::ones({2}),
+                                                 torch::zeros({2, 3}, torch::kBool), {});
   o.value.backward();
   CHECK(o.value.item<double>() == 0);
   CHECK(logprobs.grad().abs().sum().item<double>() == 0);

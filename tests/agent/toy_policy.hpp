@@ -73,10 +73,12 @@ class NetPolicy {
         break;
       }
     }
-    return {.action = choice, .sample = {.prompt_ids = {}, .completion_ids = {choice}, .logprobs = {logp[choice].item<float>()}}};
+    return {.action = choice,
+            .sample = {.prompt_ids = {}, .completion_ids = {choice}, .logprobs = {logp[choice].item<float>()}}};
   }
 
-  kevin::agent::TokenEvaluation evaluate(std::span<const std::vector<float>* const> observations, std::span<const kevin::Sample* const> samples) {
+  kevin::agent::TokenEvaluation evaluate(std::span<const std::vector<float>* const> observations,
+                                         std::span<const kevin::Sample* const> samples) {
     std::vector<torch::Tensor> rows;
     std::vector<std::int64_t> ids;
     for (const auto* o : observations) rows.push_back(torch::tensor(*o));

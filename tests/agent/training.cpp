@@ -2,9 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-#include <set>
 #include <unistd.h>
+#include <cstdlib>
+#include <iterator>
+#include <set>
 
 #include "agent/toy_policy.hpp"
 
@@ -25,8 +26,9 @@ std::string contents(const fs::path& p) {
 }
 /// Runs training_program; returns the shell's exit status.
 int run_program(const fs::path& folder, const std::string& name, int updates, int threads, int die_at) {
-  const std::string command = "'" KEVIN_TRAINING_PROGRAM "' '" + (folder / (name + ".checkpoint")).string() + "' '" + (folder / (name + ".jsonl")).string() +
-                              "' " + std::to_string(updates) + ' ' + std::to_string(threads) + ' ' + std::to_string(die_at) + " 2>/dev/null";
+  const std::string command = "'" KEVIN_TRAINING_PROGRAM "' '" + (folder / (name + ".checkpoint")).string() + "' '" +
+                              (folder / (name + ".jsonl")).string() + "' " + std::to_string(updates) + ' ' +
+                              std::to_string(threads) + ' ' + std::to_string(die_at) + " 2>/dev/null";
   return std::system(command.c_str());
 }
 }  // namespace
@@ -35,18 +37,20 @@ TEST_CASE("training improves the mean return and reports each update") {
   toy::NetPolicy policy(3);
   Trainer trainer(policy, {.learning_rate = 0.02, .max_gradient_norm = 5});
   std::vector<double> returns;
-  const auto result = kevin::agent::train(make_env, {"a", "b"}, trainer, {.updates = 50, .trajectories = 16, .turns = 3, .seed = 5},
-                                          [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
-                                            CHECK(p.update == returns.size() + 1);
-                                            CHECK(p.groups.size() == 2);
-                                            returns.push_back(p.mean_return);
-                                          });
+  const auto result =
+      kevin::agent::train(make_env, {"a", "b"}, trainer, {.updates = 50, .trajectories = 16, .turns = 3, .seed = 5},
+                          [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
+                            CHECK(p.update == returns.size() + 1);
+                            CHECK(p.groups.size() == 2);
+                            returns.push_back(p.mean_return);
+                          });
   CHECK(result.updates == 50);
   REQUIRE(returns.size() == 50);
   CHECK(returns.back() > 3 * returns.front());
 }
 
-TEST_CASE("a run killed at any moment and resumed leaves the checkpoint and the log of an undisturbed run, byte for byte") {
+TEST_CASE(
+    "a run killed at any moment and resumed leaves the checkpoint and the log of an undisturbed run, byte for byte") {
   const Folder folder;
   REQUIRE(run_program(folder.path, "whole", 6, 2, 0) == 0);
   for (int die_at : {1, 9, 20, 41}) {  // 8 environments an update
@@ -74,9 +78,10 @@ TEST_CASE("a stop request ends training between updates with a checkpoint, and t
   toy::NetPolicy policy(3);
   Trainer trainer(policy);
   TrainingOptions options{.updates = 5, .trajectories = 4, .turns = 3, .seed = 5, .checkpoint = file, .stop = &stop};
-  const auto result = kevin::agent::train(make_env, {"a"}, trainer, options, [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
-    if (p.update == 2) stop = true;
-  });
+  const auto result =
+      kevin::agent::train(make_env, {"a"}, trainer, options, [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
+        if (p.update == 2) stop = true;
+      });
   CHECK(result.stopped);
   CHECK(result.updates == 2);
   options.stop = nullptr;
@@ -89,10 +94,12 @@ TEST_CASE("a checkpoint of another run is refused before anything is changed") {
   const Folder folder;
   toy::NetPolicy policy(3);
   Trainer trainer(policy);
-  TrainingOptions options{.updates = 1, .trajectories = 4, .turns = 3, .seed = 5, .checkpoint = folder.path / "checkpoint"};
+  TrainingOptions options{
+      .updates = 1, .trajectories = 4, .turns = 3, .seed = 5, .checkpoint = folder.path / "checkpoint"};
   kevin::agent::train(make_env, {"a"}, trainer, options);
   options.seed = 6;
-  CHECK_THROWS_WITH_AS(kevin::agent::train(make_env, {"a"}, trainer, options), doctest::Contains("another run"), kevin::Error);
+  CHECK_THROWS_WITH_AS(kevin::agent::train(make_env, {"a"}, trainer, options), doctest::Contains("another run"),
+                       kevin::Error);
   CHECK_THROWS_AS(kevin::agent::train(make_env, {}, trainer, options), kevin::Error);
 }
 

@@ -20,7 +20,12 @@ int main(int argc, char** argv) {
     return toy::Secret{.task = task};
   };
   kevin::agent::train(make_env, {"first", "second"}, trainer,
-                      {.updates = static_cast<std::size_t>(std::atol(argv[3])), .trajectories = 4, .turns = 3, .seed = 11,
-                       .threads = static_cast<std::size_t>(std::atol(argv[4])), .checkpoint = argv[1], .log = argv[2]});
+                      {.updates = static_cast<std::size_t>(std::atol(argv[3])),
+                       .trajectories = 4,
+                       .turns = 3,
+                       .seed = 11,
+                       .threads = static_cast<std::size_t>(std::atol(argv[4])),
+                       .checkpoint = argv[1],
+                       .log = argv[2]});
   return 0;
 }

@@ -2,8 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <limits>
 #include <unistd.h>
+#include <limits>
 
 #include "core/toy_envs.hpp"
 #include "kevin/core/rollout.hpp"
@@ -19,7 +19,8 @@ struct File {
 };
 nlohmann::json line(std::size_t update) {
   toy::Echo env;
-  return kevin::agent::trajectory_json(kevin::rollout(env, toy::Guess{}, {.turns = 2, .seed = update}), "task \"x\"", update, {0.5, 1}, {-1, 1});
+  return kevin::agent::trajectory_json(kevin::rollout(env, toy::Guess{}, {.turns = 2, .seed = update}), "task \"x\"",
+                                       update, {0.5, 1}, {-1, 1});
 }
 /// An environment with kevin's own action, info and reward types.
 struct Kernels {
@@ -60,7 +61,8 @@ TEST_CASE("opening cuts the file back to what the checkpoint knew of") {
   const auto read = kevin::agent::read_trajectory_log(file.path);
   REQUIRE(read.size() == 2);
   CHECK(read[1].at("update") == 7);
-  CHECK_THROWS_WITH_AS(kevin::agent::TrajectoryLog(file.path, 1U << 30U), doctest::Contains("belongs to another run"), kevin::Error);
+  CHECK_THROWS_WITH_AS(kevin::agent::TrajectoryLog(file.path, 1U << 30U), doctest::Contains("belongs to another run"),
+                       kevin::Error);
 }
 
 TEST_CASE("lines are strict JSON: NaN and infinity become null, invalid UTF-8 is replaced") {
@@ -70,7 +72,8 @@ TEST_CASE("lines are strict JSON: NaN and infinity become null, invalid UTF-8 is
   t.turns[0].reward.value = std::numeric_limits<double>::infinity();
   t.turns[0].info.stage = kevin::Stage::correct;
   t.turns[0].info.speedup = std::numeric_limits<double>::quiet_NaN();
-  t.turns[0].info.error = kevin::ErrorFigures{.elements = 4, .wrong = 1, .max_absolute = std::numeric_limits<double>::infinity()};
+  t.turns[0].info.error =
+      kevin::ErrorFigures{.elements = 4, .wrong = 1, .max_absolute = std::numeric_limits<double>::infinity()};
   const std::string text = kevin::json_line(kevin::agent::trajectory_json(t, "id", 1, {std::nan("")}, {}));
   const auto back = nlohmann::json::parse(text);
   const auto& turn = back.at("turns").at(0);
@@ -85,13 +88,17 @@ TEST_CASE("lines are strict JSON: NaN and infinity become null, invalid UTF-8 is
 
 TEST_CASE("a bad line is reported with file and line number; an unfinished last line is left out") {
   const File file;
-  const auto write = [&](const std::string& text) { std::ofstream(file.path, std::ios::binary | std::ios::trunc) << text; };
+  const auto write = [&](const std::string& text) {
+    std::ofstream(file.path, std::ios::binary | std::ios::trunc) << text;
+  };
   const std::string good = kevin::json_line(line(1)) + '\n';
   write(good + "{not json\n");
-  CHECK_THROWS_WITH_AS(kevin::agent::read_trajectory_log(file.path), doctest::Contains(":2: not a JSON object"), kevin::Error);
+  CHECK_THROWS_WITH_AS(kevin::agent::read_trajectory_log(file.path), doctest::Contains(":2: not a JSON object"),
+                       kevin::Error);
   write(good + good + R"({"schema":"other/1"})" + "\n");
   CHECK_THROWS_WITH_AS(kevin::agent::read_trajectory_log(file.path), doctest::Contains(":3: 'schema'"), kevin::Error);
-  write(R"({"schema":"kevin.trajectory/1","turns":3})" "\n");
+  write(R"({"schema":"kevin.trajectory/1","turns":3})"
+        "\n");
   CHECK_THROWS_WITH_AS(kevin::agent::read_trajectory_log(file.path), doctest::Contains("'turns'"), kevin::Error);
   write(good + good.substr(0, 40));
   CHECK(kevin::agent::read_trajectory_log(file.path).size() == 1);

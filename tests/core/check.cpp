@@ -90,10 +90,14 @@ struct Stateful {
   int act(int, kevin::Rng&) const { return ++*calls; }
 };
 struct MissingLogprob {
-  kevin::Decision<int> act(int, kevin::Rng&) const { return {.action = 1, .sample = {.prompt_ids = {}, .completion_ids = {1, 2}, .logprobs = {-1.0F}}}; }
+  kevin::Decision<int> act(int, kevin::Rng&) const {
+    return {.action = 1, .sample = {.prompt_ids = {}, .completion_ids = {1, 2}, .logprobs = {-1.0F}}};
+  }
 };
 struct PositiveLogprob {
-  kevin::Decision<int> act(int, kevin::Rng&) const { return {.action = 1, .sample = {.prompt_ids = {}, .completion_ids = {1}, .logprobs = {0.5F}}}; }
+  kevin::Decision<int> act(int, kevin::Rng&) const {
+    return {.action = 1, .sample = {.prompt_ids = {}, .completion_ids = {1}, .logprobs = {0.5F}}};
+  }
 };
 struct Down {
   int act(int, kevin::Rng&) const { throw std::runtime_error("server down"); }

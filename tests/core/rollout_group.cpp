@@ -35,7 +35,8 @@ TEST_CASE("a group is the same for any number of threads") {
 }
 
 TEST_CASE("trajectories of a group differ from each other and know their index") {
-  const auto group = kevin::rollout_group([] { return toy::Echo{}; }, toy::Guess{}, {.trajectories = 4, .turns = 5, .seed = 7});
+  const auto group =
+      kevin::rollout_group([] { return toy::Echo{}; }, toy::Guess{}, {.trajectories = 4, .turns = 5, .seed = 7});
   REQUIRE(group.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(group[i].index == i);
   CHECK(group[0].seed != group[1].seed);
@@ -50,7 +51,8 @@ TEST_CASE("an environment that fails marks its own trajectory only") {
     if (index == 3) throw std::runtime_error("cannot be made");
     return env;
   };
-  const auto group = kevin::rollout_group(make, toy::Repeat{}, {.trajectories = 6, .turns = 5, .seed = 1, .threads = 3});
+  const auto group =
+      kevin::rollout_group(make, toy::Repeat{}, {.trajectories = 6, .turns = 5, .seed = 1, .threads = 3});
   for (std::size_t i = 0; i < 6; ++i) {
     CAPTURE(i);
     CHECK(group[i].valid() == (i == 0 || i > 3));
@@ -80,14 +82,20 @@ TEST_CASE("a policy_error is not tried again") {
     int act(int, kevin::Rng&) const { throw std::runtime_error("down"); }
   };
   int made = 0;
-  const auto group = kevin::rollout_group([&] { ++made; return toy::Echo{}; }, Throwing{}, {.trajectories = 1, .turns = 5, .threads = 1, .retries = 5});
+  const auto group = kevin::rollout_group(
+      [&] {
+        ++made;
+        return toy::Echo{};
+      },
+      Throwing{}, {.trajectories = 1, .turns = 5, .threads = 1, .retries = 5});
   CHECK(made == 1);
   CHECK(group[0].stop == kevin::StopReason::policy_error);
 }
 
 TEST_CASE("several tasks share one pool and each gets a group of its own") {
   const auto make = [](std::size_t task, std::size_t) { return toy::Echo{.length = task + 1}; };
-  const auto groups = kevin::rollout_groups(make, 3, toy::Repeat{}, {.trajectories = 2, .turns = 10, .seed = 7, .threads = 4});
+  const auto groups =
+      kevin::rollout_groups(make, 3, toy::Repeat{}, {.trajectories = 2, .turns = 10, .seed = 7, .threads = 4});
   REQUIRE(groups.size() == 3);
   for (std::size_t task = 0; task < 3; ++task) {
     REQUIRE(groups[task].size() == 2);
@@ -101,8 +109,10 @@ TEST_CASE("a stop request leaves every trajectory ended or cancelled") {
     if (index == 3) stop = true;
     return toy::Echo{};
   };
-  const auto group = kevin::rollout_group(make, toy::Repeat{}, {.trajectories = 8, .turns = 5, .threads = 1, .stop = &stop});
-  for (std::size_t i = 0; i < 8; ++i) CHECK(group[i].stop == (i < 3 ? kevin::StopReason::terminated : kevin::StopReason::cancelled));
+  const auto group =
+      kevin::rollout_group(make, toy::Repeat{}, {.trajectories = 8, .turns = 5, .threads = 1, .stop = &stop});
+  for (std::size_t i = 0; i < 8; ++i)
+    CHECK(group[i].stop == (i < 3 ? kevin::StopReason::terminated : kevin::StopReason::cancelled));
 }
 
 TEST_CASE("a group of none is empty") {

@@ -56,7 +56,8 @@ struct Repeat {
 struct Guess {
   kevin::Decision<int> act(int, kevin::Rng& rng) const {
     const auto digit = static_cast<std::int64_t>(rng.below(10));
-    return {.action = static_cast<int>(digit), .sample = {.prompt_ids = {}, .completion_ids = {digit}, .logprobs = {-2.3025851F}}};
+    return {.action = static_cast<int>(digit),
+            .sample = {.prompt_ids = {}, .completion_ids = {digit}, .logprobs = {-2.3025851F}}};
   }
 };
 

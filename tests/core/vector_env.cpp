@@ -7,6 +7,7 @@
 #include <latch>
 #include <memory>
 #include <set>
+#include <thread>
 
 #include "core/toy_envs.hpp"
 
@@ -116,8 +117,12 @@ TEST_CASE("misuse throws instead of hanging") {
 TEST_CASE("more environments than threads all make progress, from several sending threads") {
   kevin::VectorEnv<toy::Echo> vector(std::vector<toy::Echo>(64), 2);
   {
-    std::jthread a([&] { for (std::size_t i = 0; i < 32; ++i) vector.reset(i, i); });
-    std::jthread b([&] { for (std::size_t i = 32; i < 64; ++i) vector.reset(i, i); });
+    std::jthread a([&] {
+      for (std::size_t i = 0; i < 32; ++i) vector.reset(i, i);
+    });
+    std::jthread b([&] {
+      for (std::size_t i = 32; i < 64; ++i) vector.reset(i, i);
+    });
   }
   std::set<std::size_t> seen;
   for (const auto& r : vector.receive(64)) seen.insert(r.env);

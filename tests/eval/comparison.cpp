@@ -25,7 +25,8 @@ const Poison poison32(DType::float32, 0x1234567);
 
 Difference floats(const std::vector<float>& actual, const std::vector<float>& expected, Tolerance t = strict) {
   REQUIRE(actual.size() == expected.size());
-  return eval::compare(DType::float32, actual.data(), expected.data(), static_cast<std::int64_t>(actual.size()), t, poison32);
+  return eval::compare(DType::float32, actual.data(), expected.data(), static_cast<std::int64_t>(actual.size()), t,
+                       poison32);
 }
 
 float poison_value() { return std::bit_cast<float>(static_cast<std::uint32_t>(poison32.bits())); }
@@ -114,12 +115,16 @@ TEST_CASE("compare: agrees with the law applied one element at a time, on random
     std::vector<float> actual(n);
     std::int64_t wrong = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      expected[i] = rng.below(50) == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(rng())) : static_cast<float>(rng.normal());
-      actual[i] = rng.below(50) == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(rng())) : expected[i] * (1 + 0.011F * static_cast<float>(rng.uniform()));
+      expected[i] = rng.below(50) == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(rng()))
+                                       : static_cast<float>(rng.normal());
+      actual[i] = rng.below(50) == 0 ? std::bit_cast<float>(static_cast<std::uint32_t>(rng()))
+                                     : expected[i] * (1 + 0.011F * static_cast<float>(rng.uniform()));
       if (rng.below(100) == 0) actual[i] = poison_value();
       const double a = actual[i];
       const double e = expected[i];
-      bool right = std::isfinite(e) ? std::fabs(a - e) <= t.absolute + t.relative * std::fabs(e) : std::isnan(e) ? std::isnan(a) : a == e;
+      bool right = std::isfinite(e) ? std::fabs(a - e) <= t.absolute + t.relative * std::fabs(e)
+                   : std::isnan(e)  ? std::isnan(a)
+                                    : a == e;
       if (std::bit_cast<std::uint32_t>(actual[i]) == poison32.bits()) right = false;
       wrong += right ? 0 : 1;
     }
@@ -167,7 +172,8 @@ TEST_CASE("compare: half precision types are read as their values") {
   CHECK(eval::compare(DType::float16, other.data(), half.data(), 5, {9e-4, 0}, p).figures.wrong == 1);
   other[3] = static_cast<std::uint16_t>(p.bits());
   CHECK(eval::compare(DType::float16, other.data(), half.data(), 5, {1e-3, 0}, p).figures.unwritten == 1);
-  CHECK(eval::compare(DType::bfloat16, half.data(), half.data(), 5, {0, 0}, Poison(DType::bfloat16, 5)).figures.wrong == 0);
+  CHECK(eval::compare(DType::bfloat16, half.data(), half.data(), 5, {0, 0}, Poison(DType::bfloat16, 5)).figures.wrong ==
+        0);
 }
 
 TEST_CASE("Poison: is a NaN of each floating type, no bool, and random") {
@@ -184,7 +190,8 @@ TEST_CASE("Poison: is a NaN of each floating type, no bool, and random") {
 }
 
 TEST_CASE("Poison: fills every element of every type, odd counts too") {
-  for (const DType t : {DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::int32, DType::int64, DType::boolean}) {
+  for (const DType t :
+       {DType::float32, DType::float64, DType::float16, DType::bfloat16, DType::int32, DType::int64, DType::boolean}) {
     const auto size = static_cast<std::size_t>(size_of(t));
     const Poison p(t, 0x9e3779b97f4a7c15ULL);
     std::vector<std::byte> memory(size * 13 + 1, std::byte{0});
@@ -201,7 +208,8 @@ TEST_CASE("Poison: fills every element of every type, odd counts too") {
 TEST_CASE("describe: gives counts, places and two digits, and no expected value") {
   const Difference d = floats({1.23456789F, poison_value(), nan_f}, {7.654321F, 1.0F, 2.0F});
   const std::string text = eval::describe("`out`", d);
-  CHECK(text.find("3 of 3 elements are wrong, 1 of them never written, 1 of them NaN or infinite") != std::string::npos);
+  CHECK(text.find("3 of 3 elements are wrong, 1 of them never written, 1 of them NaN or infinite") !=
+        std::string::npos);
   CHECK(text.find("between flat index 0 and 2") != std::string::npos);
   CHECK(text.find("largest absolute error 6.4e+00") != std::string::npos);
   CHECK(text.find("7.65") == std::string::npos);

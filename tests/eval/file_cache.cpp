@@ -4,6 +4,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,7 +103,8 @@ TEST_CASE("above its size a cache drops what was not used for longest") {
     // file times of one instant would leave the order open
     const auto time = fs::file_time_type::clock::now() - std::chrono::seconds(1000 - i);
     for (const auto& f : fs::directory_iterator(folder.path)) {
-      if (fs::last_write_time(f) > fs::file_time_type::clock::now() - std::chrono::seconds(100)) fs::last_write_time(f, time);
+      if (fs::last_write_time(f) > fs::file_time_type::clock::now() - std::chrono::seconds(100))
+        fs::last_write_time(f, time);
     }
   }
   CHECK(cache.find(key(0)));  // used now: the youngest

@@ -118,7 +118,8 @@ TEST_CASE("descriptors 0, 1 and 2 are /dev/null where nothing else is named") {
 TEST_CASE("what cannot be started is an error that names program, step and cause") {
   SpawnOptions o;
   o.program = "/no/such/program";
-  CHECK_THROWS_WITH_AS(static_cast<void>(spawn(o)), doctest::Contains("/no/such/program: execve: No such file"), kevin::Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(spawn(o)), doctest::Contains("/no/such/program: execve: No such file"),
+                       kevin::Error);
   o.program = "/etc/passwd";
   CHECK_THROWS_WITH_AS(static_cast<void>(spawn(o)), doctest::Contains("Permission denied"), kevin::Error);
   o.program = "/bin/true";
@@ -139,7 +140,12 @@ TEST_CASE("what cannot be started is an error that names program, step and cause
 
 TEST_CASE("limits hold in the child and not here") {
   SpawnOptions o = shell("ulimit -t; ulimit -f; ulimit -v; ulimit -s; ulimit -n; ulimit -c");
-  o.limits = {.address_space = 1ULL << 30, .file_size = 512 * 1024, .cpu_seconds = 3, .stack = 1 << 20, .open_files = 64, .core_dumps = false};
+  o.limits = {.address_space = 1ULL << 30,
+              .file_size = 512 * 1024,
+              .cpu_seconds = 3,
+              .stack = 1 << 20,
+              .open_files = 64,
+              .core_dumps = false};
   CHECK(output(o) == "3\n1024\n1048576\n1024\n64\n0\n");
   SpawnOptions busy = shell("while :; do :; done");
   busy.limits.cpu_seconds = 1;
@@ -150,7 +156,8 @@ TEST_CASE("a child can be confined before it runs") {
   const std::vector<std::filesystem::path> readable{"/usr", "/bin", "/lib", "/lib64"};
   const LandlockRuleset rules = landlock(readable, {});
   const auto filter = compiler_seccomp();
-  SpawnOptions o = shell("cat /etc/passwd || echo hidden; grep -E 'NoNewPrivs|Seccomp:' /proc/self/status || echo no proc");
+  SpawnOptions o =
+      shell("cat /etc/passwd || echo hidden; grep -E 'NoNewPrivs|Seccomp:' /proc/self/status || echo no proc");
   o.landlock_ruleset = rules.fd();
   o.seccomp = filter;
   const std::string text = output(o);
@@ -237,7 +244,8 @@ TEST_CASE("many threads spawn at once and each waits for its own") {
   std::atomic<int> wrong{0};
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < 25; ++i) wrong += spawn(shell("exit " + std::to_string(10 * t + i % 10))).wait() != ExitStatus{false, 10 * t + i % 10};
+      for (int i = 0; i < 25; ++i)
+        wrong += spawn(shell("exit " + std::to_string(10 * t + i % 10))).wait() != ExitStatus{false, 10 * t + i % 10};
     });
   }
   for (auto& t : threads) t.join();
@@ -250,10 +258,12 @@ TEST_CASE("a command's output is captured up to its limit and its time is bounde
   CHECK(flood.output.size() == 1000);
   const CommandResult silent = run_command(shell("exec >&- 2>&-; sleep 1000"), Clock::now() + 100ms, Capture::both);
   CHECK_FALSE(silent.status);
-  const CommandResult large = run_command(shell("head -c 300000 /dev/zero"), Clock::now() + 20s, Capture::output, 1 << 20);
+  const CommandResult large =
+      run_command(shell("head -c 300000 /dev/zero"), Clock::now() + 20s, Capture::output, 1 << 20);
   CHECK(large.ok());
   CHECK(large.output.size() == 300000);
-  const CommandResult background = run_command(shell("(sleep 1000; echo late) & echo early"), Clock::now() + 20s, Capture::output);
+  const CommandResult background =
+      run_command(shell("(sleep 1000; echo late) & echo early"), Clock::now() + 20s, Capture::output);
   CHECK(background.ok());
   CHECK(background.output == "early\n");
 }
@@ -276,7 +286,8 @@ TEST_CASE("a scratch folder goes with its owner, and those of the dead are swept
     CHECK(fs::is_directory(folder));
   }
   CHECK_FALSE(fs::exists(folder));
-  const fs::path dead = fs::temp_directory_path() / (prefix + "dead"), young = fs::temp_directory_path() / (prefix + "young");
+  const fs::path dead = fs::temp_directory_path() / (prefix + "dead"),
+                 young = fs::temp_directory_path() / (prefix + "young");
   fs::create_directories(dead / "inside");
   fs::create_directories(young);
   const Scratch living(prefix);

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,10 +19,10 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/time.h>
-#include <time.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "kevin/eval/process.hpp"
 
@@ -43,7 +44,8 @@ End confined(int threads, Body body, bool files = true) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {
-    for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM}) ::signal(number, SIG_DFL);  // doctest's
+    for (const int number : {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTERM})
+      ::signal(number, SIG_DFL);  // doctest's
     int code = 120;
     try {
       const auto filter = runner_seccomp(threads, ::getpid());
@@ -133,7 +135,8 @@ TEST_CASE("under the runner's walls honest compute code works") {
     extern "C" void terminates() noexcept { throw 1; }
   )");
   // as in the runner, libraries are loaded before the walls go up
-  for (const char* library : {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1"}) REQUIRE(::dlopen(library, RTLD_NOW) != nullptr);
+  for (const char* library : {"libstdc++.so.6", "libm.so.6", "libgcc_s.so.1"})
+    REQUIRE(::dlopen(library, RTLD_NOW) != nullptr);
   const auto call = [fd](const char* name) {
     void* handle = ::dlopen(("/proc/self/fd/" + std::to_string(fd)).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
@@ -191,7 +194,7 @@ TEST_CASE("under the runner's walls nothing can be waited for but a read or a lo
     return ::waitid(P_ALL, 0, &info, WEXITED);
   }));
   CHECK(refused([] {
-    struct sigaction action{};
+    struct sigaction action {};
     action.sa_handler = SIG_IGN;
     return ::sigaction(SIGSEGV, &action, nullptr);
   }));
@@ -202,10 +205,12 @@ TEST_CASE("under the runner's walls no process can be made, replaced, looked at 
   CHECK(refused([] { return ::fork(); }, EAGAIN));
   CHECK(refused([] { return ::syscall(SYS_vfork); }));
   CHECK(refused([] { return ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr); }, EAGAIN));
-  CHECK(refused([] {
-    std::array<std::uint64_t, 11> arguments{};
-    return ::syscall(SYS_clone3, arguments.data(), sizeof arguments);
-  }, ENOSYS));
+  CHECK(refused(
+      [] {
+        std::array<std::uint64_t, 11> arguments{};
+        return ::syscall(SYS_clone3, arguments.data(), sizeof arguments);
+      },
+      ENOSYS));
   CHECK(refused([] {
     char* const none[] = {nullptr};
     return ::execve("/bin/true", none, none);
@@ -229,7 +234,9 @@ TEST_CASE("under the runner's walls no process can be made, replaced, looked at 
           return ::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > 0 ? 0 : 1;
         }).code == 0);
   // with threads allowed, a clone that is not a thread stays refused
-  const End end = confined(4, [] { return ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr) == -1 && errno == EPERM ? 0 : 1; });
+  const End end = confined(4, [] {
+    return ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr) == -1 && errno == EPERM ? 0 : 1;
+  });
   CHECK(end.code == 0);
 }
 

@@ -13,7 +13,8 @@
 using namespace kevin;
 
 TEST_CASE("median_bounds: the ranks of the tables of the sign test") {
-  // e.g. Conover, Practical Nonparametric Statistics, table A3: n = 6: 1st and 6th; 10: 2nd and 9th; 20: 6th and 15th; 50: 18th and 33rd
+  // e.g. Conover, Practical Nonparametric Statistics, table A3: n = 6: 1st and 6th; 10: 2nd and 9th; 20: 6th and 15th;
+  // 50: 18th and 33rd
   CHECK(eval::median_bounds(6) == std::pair<std::size_t, std::size_t>{0, 5});
   CHECK(eval::median_bounds(10) == std::pair<std::size_t, std::size_t>{1, 8});
   CHECK(eval::median_bounds(20) == std::pair<std::size_t, std::size_t>{5, 14});

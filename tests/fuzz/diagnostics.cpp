@@ -32,7 +32,8 @@ void check_text(std::string_view text, std::size_t limit) {
 /// A marker with a path in front may appear in what is quoted from the source, never in a message.
 void check_paths(std::string_view text, std::string_view source) {
   constexpr std::string_view secret = "/secret/folder/";
-  if (source.find(secret) == std::string_view::npos) require(text.find(secret) == std::string_view::npos, "a path of the host\n");
+  if (source.find(secret) == std::string_view::npos)
+    require(text.find(secret) == std::string_view::npos, "a path of the host\n");
 }
 
 }  // namespace
@@ -53,11 +54,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check_paths(linker, {});
 
   const auto headers = kevin::cpu::leading_headers(source);
-  for (const auto& header : headers) require(header.find_first_of("/\"<> \n") == std::string::npos, "a header's name that is none\n");
+  for (const auto& header : headers)
+    require(header.find_first_of("/\"<> \n") == std::string::npos, "a header's name that is none\n");
   // The ELF reader looks at what an assembler made of hostile text.
   for (const bool dynamic : {false, true}) {
     if (const auto symbols = kevin::cpu::elf_symbols(input, dynamic)) {
-      for (const auto& s : *symbols) require(s.name.data() >= input.data() && s.name.data() + s.name.size() <= input.data() + input.size(), "a name outside\n");
+      for (const auto& s : *symbols)
+        require(s.name.data() >= input.data() && s.name.data() + s.name.size() <= input.data() + input.size(),
+                "a name outside\n");
     }
   }
   static_cast<void>(kevin::cpu::exports_function(input, "kernel"));

@@ -39,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   // the text as parts of a response, and as diagnostics
   const std::size_t third = size / 3;
-  const kevin::Response response{std::string(text.substr(0, third)), std::string(text.substr(third, third)), std::string(text.substr(2 * third))};
+  const kevin::Response response{std::string(text.substr(0, third)), std::string(text.substr(third, third)),
+                                 std::string(text.substr(2 * third))};
   const kevin::Response canonical = kevin::canonical(response);
   if (!canonical.source.empty()) {
     const kevin::ParsedResponse read = kevin::parse_response(kevin::format_response(response));

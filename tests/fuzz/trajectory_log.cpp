@@ -1,5 +1,5 @@
-// Any bytes as a log: reading ends in trajectories that can be written and read again the same, or in a kevin::Error that
-// names a line.
+// Any bytes as a log: reading ends in trajectories that can be written and read again the same, or in a kevin::Error
+// that names a line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-# A header may include only floors below its own, and floors 0-2 nothing but the standard library.
+# A header may include only floors below its own, and floors 0-2 nothing but the standard library; core/threads.hpp takes
+# two headers of POSIX where they exist.
 set(floor_core 0)
 set(floor_rl 1)
 set(floor_refine 2)

@@ -11,25 +11,28 @@ namespace {
 std::vector<std::string> contents(std::string_view text, bool eager = false) {
   const Scan scan = Scanner(text, eager).run(0);
   std::vector<std::string> all;
-  for (const Block& b : scan.blocks) all.emplace_back(b.content.of(text));
+  for (const Piece& p : scan.pieces) {
+    if (p.kind == Piece::Kind::block) all.emplace_back(p.content.of(text));
+  }
   return all;
 }
 using Texts = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("a fence line is three or more marks with an optional info string") {
-  CHECK(fence_line("```")->length == 3);
-  CHECK(fence_line("  ~~~~ c++ title")->info == "c++ title");
-  CHECK(fence_line("\t```cpp")->info == "cpp");
+  CHECK(fence_line("```").length == 3);
+  CHECK(fence_line("  ~~~~ c++ title").info == "c++ title");
+  CHECK(fence_line("\t```cpp").info == "cpp");
   CHECK_FALSE(fence_line("``"));
   CHECK_FALSE(fence_line("text ```"));
   CHECK_FALSE(fence_line("```code```"));  // inline code
   CHECK_FALSE(fence_line(""));
-  CHECK(fence_line("~~~ a`b")->info == "a`b");
+  CHECK(fence_line("~~~ a`b").info == "a`b");
 }
 
 TEST_CASE("languages go by many names") {
-  for (const char* name : {"cpp", "C++", "c", "CUDA", "cu", "cuda-cpp", "c++20", "cpp title=\"x\"", "cpp:kernel.cpp", "{.cpp}", "cxx", "hpp"}) {
+  for (const char* name : {"cpp", "C++", "c", "CUDA", "cu", "cuda-cpp", "c++20", "cpp title=\"x\"", "cpp:kernel.cpp",
+                           "{.cpp}", "cxx", "hpp"}) {
     CAPTURE(name);
     CHECK(language_of(name) == Language::cpp);
   }
@@ -67,19 +70,21 @@ TEST_CASE("eager scanning takes fences that share their line with text") {
   CHECK(contents("```cpp\nx\n``` and that is all\n", true) == Texts{"x"});
 }
 
-TEST_CASE("thoughts and summaries are spans of their own and their fences are not seen") {
-  const std::string text = "<think>\n```cpp\ndraft\n```\n</think>\n```cpp\nreal\n```\n<summary>\n```\nx\n```\n</summary>\n";
+TEST_CASE("thoughts and summaries are pieces of their own and their fences are not seen") {
+  const std::string text =
+      "<think>\n```cpp\ndraft\n```\n</think>\n```cpp\nreal\n```\n<summary>\n```\nx\n```\n</summary>\n";
   const Scan scan = Scanner(text, false).run(0);
-  REQUIRE(scan.thoughts.size() == 1);
-  CHECK(scan.thoughts[0].of(text) == "\n```cpp\ndraft\n```\n");
-  REQUIRE(scan.summaries.size() == 1);
-  CHECK(scan.summaries[0].of(text) == "\n```\nx\n```\n");
-  REQUIRE(scan.blocks.size() == 1);
-  CHECK(scan.blocks[0].content.of(text) == "real");
+  REQUIRE(scan.pieces.size() == 3);
+  CHECK(scan.pieces[0].kind == Piece::Kind::thought);
+  CHECK(scan.pieces[0].content.of(text) == "\n```cpp\ndraft\n```\n");
+  CHECK(scan.pieces[1].kind == Piece::Kind::block);
+  CHECK(scan.pieces[1].content.of(text) == "real");
+  CHECK(scan.pieces[2].kind == Piece::Kind::summary);
+  CHECK(scan.pieces[2].content.of(text) == "\n```\nx\n```\n");
 }
 
 TEST_CASE("what is never closed is reported with its place") {
   CHECK(Scanner("ab\n```cpp\nx", false).run(0).unclosed_fence == 3);
   CHECK(Scanner("ab\n<think>\nx", false).run(0).unclosed_thought == 3);
-  CHECK_FALSE(Scanner("the `<think>` tag\n", false).run(0).unclosed_thought);  // only mentioned
+  CHECK(Scanner("the `<think>` tag\n", false).run(0).unclosed_thought == std::string::npos);  // only mentioned
 }

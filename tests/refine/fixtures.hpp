@@ -21,8 +21,8 @@
 
 namespace kevin_test {
 
-/// Judges sources of a made-up language of one word: "syntax", "crash", "wrong", "speed X", "lost". The draw that decides
-/// the number of wrong elements comes from the seed alone, as a real evaluator's inputs do.
+/// Judges sources of a made-up language of one word: "syntax", "crash", "wrong", "speed X", "lost". The draw that
+/// decides the number of wrong elements comes from the seed alone, as a real evaluator's inputs do.
 class WordEvaluator {
  public:
   kevin::Verdict evaluate(const kevin::Task& task, const kevin::Candidate& candidate, std::uint64_t seed) {
@@ -40,7 +40,8 @@ class WordEvaluator {
       v.reason = "wrong_values";
       v.error = kevin::ErrorFigures{};
       v.error->elements = kevin::element_count(task.outputs.at(0).shape);
-      v.error->wrong = 1 + static_cast<std::int64_t>(kevin::Rng(seed).below(static_cast<std::uint64_t>(v.error->elements)));
+      v.error->wrong =
+          1 + static_cast<std::int64_t>(kevin::Rng(seed).below(static_cast<std::uint64_t>(v.error->elements)));
       v.error->max_absolute = 0.5;
     } else if (source.starts_with("speed ")) {
       v.stage = kevin::Stage::correct;
@@ -76,12 +77,54 @@ inline kevin::Response answer(std::string source, std::string summary = "I tried
 
 /// Pieces that answers of models are made of, honest and otherwise.
 inline std::string hostile_text(kevin::Rng& rng, std::size_t pieces) {
-  static constexpr std::array<std::string_view, 48> parts{
-      "```", "```cpp", "````", "~~~", "~~~c++", "```python", "```\n", "\n", "\n\n", " ", "\t", "\r\n", "\r", "<think>", "</think>", "<THINK>",
-      "</Thinking>", "<summary>", "</summary>", "</Summary >", "</SUMMARY>", "Summary:", "## Summary\n", "**Summary**: ", "int main() {}\n",
-      "extern \"C\" void kernel(const float* x, float* out) {\n", "}\n", "// ```cpp\n", "R\"(```)\"", "#include <cmath>\n", "\xEF\xBF\xBD", "\xC3\xA9",
-      "\xF0\x9F\x9A\x80", "<|im_end|>", "< /think>", "`", "``", "\"", "\\", "text", "```cpp\ncode\n```\n", "```markdown\n", "</thi", "nk>", "</",
-      "summary>", "\x1b[31m", "&lt;"};
+  static constexpr std::array<std::string_view, 48> parts{"```",
+                                                          "```cpp",
+                                                          "````",
+                                                          "~~~",
+                                                          "~~~c++",
+                                                          "```python",
+                                                          "```\n",
+                                                          "\n",
+                                                          "\n\n",
+                                                          " ",
+                                                          "\t",
+                                                          "\r\n",
+                                                          "\r",
+                                                          "<think>",
+                                                          "</think>",
+                                                          "<THINK>",
+                                                          "</Thinking>",
+                                                          "<summary>",
+                                                          "</summary>",
+                                                          "</Summary >",
+                                                          "</SUMMARY>",
+                                                          "Summary:",
+                                                          "## Summary\n",
+                                                          "**Summary**: ",
+                                                          "int main() {}\n",
+                                                          "extern \"C\" void kernel(const float* x, float* out) {\n",
+                                                          "}\n",
+                                                          "// ```cpp\n",
+                                                          "R\"(```)\"",
+                                                          "#include <cmath>\n",
+                                                          "\xEF\xBF\xBD",
+                                                          "\xC3\xA9",
+                                                          "\xF0\x9F\x9A\x80",
+                                                          "<|im_end|>",
+                                                          "< /think>",
+                                                          "`",
+                                                          "``",
+                                                          "\"",
+                                                          "\\",
+                                                          "text",
+                                                          "```cpp\ncode\n```\n",
+                                                          "```markdown\n",
+                                                          "</thi",
+                                                          "nk>",
+                                                          "</",
+                                                          "summary>",
+                                                          "\x1b[31m",
+                                                          "&lt;"};
   std::string text;
   for (std::size_t i = 0; i < pieces; ++i) text += parts[rng.below(parts.size())];
   return text;

@@ -19,7 +19,8 @@ using namespace std::string_literals;
 
 namespace {
 const std::string kernel = "extern \"C\" void kernel(const float* x, float* out) {\n  out[0] = x[0];\n}";
-const std::string documented = "<think>\nA thought.\n</think>\n\n```cpp\n" + kernel + "\n```\n\n<summary>\nA summary.\n</summary>\n";
+const std::string documented =
+    "<think>\nA thought.\n</think>\n\n```cpp\n" + kernel + "\n```\n\n<summary>\nA summary.\n</summary>\n";
 
 std::string source_of(const std::string& text) {
   const ParsedResponse parsed = parse_response(text);
@@ -102,7 +103,8 @@ TEST_CASE("a fault says where it is") {
 
 TEST_CASE("every fault has its own stable word") {
   std::vector<std::string_view> words;
-  for (int f = 0; f <= static_cast<int>(FormatFault::invalid_text); ++f) words.push_back(to_string(static_cast<FormatFault>(f)));
+  for (int f = 0; f <= static_cast<int>(FormatFault::invalid_text); ++f)
+    words.push_back(to_string(static_cast<FormatFault>(f)));
   std::sort(words.begin(), words.end());
   CHECK(std::adjacent_find(words.begin(), words.end()) == words.end());
 }
@@ -223,7 +225,8 @@ TEST_CASE("any response survives writing and reading in its canonical form") {
   kevin::Rng rng(2024);
   int strict = 0;
   for (int round = 0; round < 20000; ++round) {
-    const Response r{kevin_test::hostile_text(rng, rng.below(8)), kevin_test::hostile_text(rng, rng.below(8)), kevin_test::hostile_text(rng, 1 + rng.below(12))};
+    const Response r{kevin_test::hostile_text(rng, rng.below(8)), kevin_test::hostile_text(rng, rng.below(8)),
+                     kevin_test::hostile_text(rng, 1 + rng.below(12))};
     const Response c = canonical(r);
     REQUIRE(canonical(c) == c);
     if (c.source.empty()) continue;
@@ -273,10 +276,32 @@ TEST_CASE("texts of megabytes made to be slow are read in linear time") {
     while (text.size() < size) text += part;
     return text;
   };
-  for (const std::string_view part :
-       {"```cpp\n", "```cpp\n}```\n", "~~~\n```x\n", "<think>", "<think>\n", "a <think> b\n", "</think>", "<summary>\n", "<summary>", "</summary>\n", "`", "```\n",
-        "```cpp\nx\n```\n", "Summary", "Summary:\n", "<", "</", "\xFF", "\r", "\n", "```markdown\n```cpp\nx\n```\n", "<think></think>", "<summary></summary>\n", "<summary></summary>",
-        "````cpp\n```cpp\n", "x ```cpp\n"}) {
+  for (const std::string_view part : {"```cpp\n",
+                                      "```cpp\n}```\n",
+                                      "~~~\n```x\n",
+                                      "<think>",
+                                      "<think>\n",
+                                      "a <think> b\n",
+                                      "</think>",
+                                      "<summary>\n",
+                                      "<summary>",
+                                      "</summary>\n",
+                                      "`",
+                                      "```\n",
+                                      "```cpp\nx\n```\n",
+                                      "Summary",
+                                      "Summary:\n",
+                                      "<",
+                                      "</",
+                                      "\xFF",
+                                      "\r",
+                                      "\n",
+                                      "```markdown\n```cpp\nx\n```\n",
+                                      "<think></think>",
+                                      "<summary></summary>\n",
+                                      "<summary></summary>",
+                                      "````cpp\n```cpp\n",
+                                      "x ```cpp\n"}) {
     CAPTURE(part);
     const std::string text = repeat(part);
     const ParsedResponse lenient = parse_response(text);

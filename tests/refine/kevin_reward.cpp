@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "kevin/core/random.hpp"
@@ -57,7 +58,8 @@ TEST_CASE("whatever is not correct earns exactly nothing, however fast it is sai
 
 TEST_CASE("a speed that is not known is absent, not zero") {
   for (const std::optional<double> speedup :
-       {std::optional<double>(), std::optional<double>(std::nan("")), std::optional<double>(std::numeric_limits<double>::infinity()),
+       {std::optional<double>(), std::optional<double>(std::nan("")),
+        std::optional<double>(std::numeric_limits<double>::infinity()),
         std::optional<double>(-std::numeric_limits<double>::infinity()), std::optional<double>(-2.0)}) {
     const Score score = KevinReward{}(correct(speedup));
     CHECK(score.value == 0.3);
@@ -76,8 +78,18 @@ TEST_CASE("weight and cap can be chosen") {
 
 TEST_CASE("for every verdict the score is finite and the sum of its parts") {
   kevin::Rng rng(1);
-  const double extremes[] = {0.0, -0.0, 1e-308, 5e-324, 1e308, -1e308, std::numeric_limits<double>::max(), std::nan(""),
-                             std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), 1.0, 0.5};
+  const double extremes[] = {0.0,
+                             -0.0,
+                             1e-308,
+                             5e-324,
+                             1e308,
+                             -1e308,
+                             std::numeric_limits<double>::max(),
+                             std::nan(""),
+                             std::numeric_limits<double>::infinity(),
+                             -std::numeric_limits<double>::infinity(),
+                             1.0,
+                             0.5};
   for (int round = 0; round < 5000; ++round) {
     Verdict v;
     v.stage = static_cast<Stage>(rng.below(5));

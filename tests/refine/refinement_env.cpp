@@ -67,8 +67,11 @@ TEST_CASE("each outcome reaches verdict, reward and the next context") {
   WordEvaluator evaluator;
   RefinementEnv env{softmax_task(), evaluator};
   (void)env.reset(1);
-  const std::vector<std::pair<std::string, Stage>> turns = {
-      {"syntax", Stage::compile}, {"crash", Stage::run}, {"wrong", Stage::correctness}, {"speed 1.5", Stage::correct}, {"correct", Stage::correct}};
+  const std::vector<std::pair<std::string, Stage>> turns = {{"syntax", Stage::compile},
+                                                            {"crash", Stage::run},
+                                                            {"wrong", Stage::correctness},
+                                                            {"speed 1.5", Stage::correct},
+                                                            {"correct", Stage::correct}};
   for (std::size_t t = 0; t < turns.size(); ++t) {
     const auto step = env.step(answer(turns[t].first, "summary " + std::to_string(t)));
     CHECK(step.info.stage == turns[t].second);
@@ -155,7 +158,8 @@ TEST_CASE("an episode never ends by itself unless a speedup is set that ends it"
   (void)open_end.reset(1);
   for (int t = 0; t < 50; ++t) CHECK_FALSE(open_end.step(answer("speed 1000")).terminated);
 
-  RefinementEnv env{softmax_task(), evaluator, kevin::KevinReward{}, kevin::SummarizedThoughts{}, {.stop_when_speedup = 2.0}};
+  RefinementEnv env{
+      softmax_task(), evaluator, kevin::KevinReward{}, kevin::SummarizedThoughts{}, {.stop_when_speedup = 2.0}};
   (void)env.reset(1);
   CHECK_FALSE(env.step(answer("speed 1.99")).terminated);
   CHECK_FALSE(env.step(answer("correct")).terminated);
@@ -175,9 +179,12 @@ struct Refiner {
     if (context.history.empty()) return answer(rng.below(2) == 0 ? "syntax" : "crash");
     switch (context.history.back().verdict.stage) {
       case Stage::compile:
-      case Stage::run: return answer("wrong");
-      case Stage::correctness: return answer("speed " + std::to_string(1 + rng.below(3)));
-      default: return answer("lost");
+      case Stage::run:
+        return answer("wrong");
+      case Stage::correctness:
+        return answer("speed " + std::to_string(1 + rng.below(3)));
+      default:
+        return answer("lost");
     }
   }
 };

@@ -15,7 +15,8 @@ TEST_CASE("a kernel takes inputs, then parameters, then outputs") {
   kevin::Task task = kevin_test::softmax_task();
   CHECK(kernel_signature(task) == "extern \"C\" void kernel(const float* x, float* out)");
   task.parameters = {{"gemm.weight", {8, 4}, DType::float64, {}}, {"mask", {4}, DType::boolean, {}}};
-  CHECK(kernel_signature(task) == "extern \"C\" void kernel(const float* x, const double* gemm_weight, const bool* mask, float* out)");
+  CHECK(kernel_signature(task) ==
+        "extern \"C\" void kernel(const float* x, const double* gemm_weight, const bool* mask, float* out)");
   const auto arguments = kernel_arguments(task);
   REQUIRE(arguments.size() == 4);
   CHECK(arguments[1].type == "const double*");
@@ -30,7 +31,8 @@ TEST_CASE("several outputs are numbered") {
 
 TEST_CASE("names become identifiers of their own") {
   kevin::Task task;
-  for (const char* name : {"a.b", "a-b", "a_b", "1st", "", "kernel", "out", "class", "float"}) task.inputs.push_back({name, {1}, DType::float32, {}});
+  for (const char* name : {"a.b", "a-b", "a_b", "1st", "", "kernel", "out", "class", "float"})
+    task.inputs.push_back({name, {1}, DType::float32, {}});
   task.outputs = {{"t1", {1}, DType::float32, {}}};
   std::set<std::string> names;
   for (const auto& a : kernel_arguments(task)) names.insert(a.name);

@@ -21,7 +21,10 @@ const auto task = std::make_shared<const kevin::Task>(kevin_test::softmax_task()
 std::vector<PastTurn> turns(std::size_t n, std::size_t source_bytes = 1000, std::size_t thought_bytes = 40000) {
   std::vector<PastTurn> past;
   for (std::size_t i = 0; i < n; ++i) {
-    PastTurn turn{"summary " + std::to_string(i), "// kernel " + std::to_string(i) + '\n' + std::string(source_bytes, 's'), {}, {}};
+    PastTurn turn{"summary " + std::to_string(i),
+                  "// kernel " + std::to_string(i) + '\n' + std::string(source_bytes, 's'),
+                  {},
+                  {}};
     turn.thought = "THOUGHT " + std::to_string(i) + std::string(thought_bytes, 't');
     turn.turn = i;
     turn.verdict.stage = kevin::Stage::correct;
@@ -73,7 +76,10 @@ TEST_CASE("the oldest turns are cut first, and no more of them than the budget a
     for (std::size_t i = 0; i < context.history.size(); ++i) CHECK(context.history[i].turn == context.dropped + i);
     if (context.history.size() > 1) CHECK(length(context) <= tokens);
     if (context.dropped > 0) {  // one more would have been too many
-      const Context one_more{task, 12, {past.end() - static_cast<std::ptrdiff_t>(context.history.size()) - 1, past.end()}, context.dropped - 1};
+      const Context one_more{task,
+                             12,
+                             {past.end() - static_cast<std::ptrdiff_t>(context.history.size()) - 1, past.end()},
+                             context.dropped - 1};
       Context without_thoughts = one_more;
       for (PastTurn& turn : without_thoughts.history) turn.thought.clear();
       CHECK(length(without_thoughts) > tokens);

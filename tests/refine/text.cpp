@@ -22,13 +22,15 @@ TEST_CASE("UTF-8 is told from what only looks like it") {
   CHECK(utf8_length("\xED\xA0\x80", 0) == 0);      // a surrogate
   CHECK(utf8_length("\xF4\x90\x80\x80", 0) == 0);  // above U+10FFFF
   CHECK(utf8_length("\xF5\x80\x80\x80", 0) == 0);
-  CHECK(utf8_length("\xE2\x82", 0) == 0);          // cut
-  CHECK(utf8_length("\x80", 0) == 0);              // a tail alone
+  CHECK(utf8_length("\xE2\x82", 0) == 0);  // cut
+  CHECK(utf8_length("\x80", 0) == 0);      // a tail alone
 }
 
 TEST_CASE("a cleaned text is valid, without NUL, and has one kind of line end") {
   CHECK(clean("a\r\nb\rc\n\r\r\n") == "a\nb\nc\n\n\n");
-  CHECK(clean("a\0b"s) == "a\xEF\xBF\xBD" "b");
+  CHECK(clean("a\0b"s) ==
+        "a\xEF\xBF\xBD"
+        "b");
   CHECK(clean("\xE2\x82") == "\xEF\xBF\xBD\xEF\xBF\xBD");
   CHECK(clean("plain \xC3\xA9") == "plain \xC3\xA9");
   CHECK(find_unclean("ok \xC3\xA9") == std::string::npos);
@@ -74,7 +76,11 @@ TEST_CASE("clipping never cuts a character in two, keeps to the limit and counts
     std::string text;
     for (std::uint64_t i = rng.below(120); i > 0; --i) {
       const std::uint64_t kind = rng.below(5);
-      text += kind == 0 ? "\n" : kind == 1 ? "\xC3\xA9" : kind == 2 ? "\xE2\x82\xAC" : kind == 3 ? "\xF0\x9F\x9A\x80" : "z";
+      text += kind == 0   ? "\n"
+              : kind == 1 ? "\xC3\xA9"
+              : kind == 2 ? "\xE2\x82\xAC"
+              : kind == 3 ? "\xF0\x9F\x9A\x80"
+                          : "z";
     }
     const std::size_t limit = rng.below(100);
     const std::string cut = clip(text, limit);

@@ -20,7 +20,8 @@ struct Writer {
   std::string act(const kevin::Context& context, kevin::Rng&) const {
     const std::string prompt = kevin::prompt_text(context);
     if (context.turn == 0) return "I would rather not.";
-    if (prompt.find("No kernel could be read from this answer (no code block).") == std::string::npos) return "lost the thread";
+    if (prompt.find("No kernel could be read from this answer (no code block).") == std::string::npos)
+      return "lost the thread";
     return "<think>A block, then.</think>\n```cpp\nspeed 2\n```\nSummary: now with a block";
   }
 };

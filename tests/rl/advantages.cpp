@@ -14,12 +14,14 @@ const PerTurn golden{{1, 1, 1}, {0}, {0, 0, 0, 0}};
 }  // namespace
 
 TEST_CASE("golden advantages of 1,1,1,0,0,0,0,0") {
-  const auto with = [](Normalize n, double epsilon) { return group_advantages(golden, {.normalize = n, .epsilon = epsilon}); };
-  CHECK(with(Normalize::standard, 1e-4)[0][0] == doctest::Approx(1.207382).epsilon(1e-6));    // TRL
+  const auto with = [](Normalize n, double epsilon) {
+    return group_advantages(golden, {.normalize = n, .epsilon = epsilon});
+  };
+  CHECK(with(Normalize::standard, 1e-4)[0][0] == doctest::Approx(1.207382).epsilon(1e-6));  // TRL
   CHECK(with(Normalize::standard, 1e-4)[2][3] == doctest::Approx(-0.724429).epsilon(1e-6));
-  CHECK(with(Normalize::standard, 1e-6)[0][0] == doctest::Approx(1.207612).epsilon(1e-6));    // verl
+  CHECK(with(Normalize::standard, 1e-6)[0][0] == doctest::Approx(1.207612).epsilon(1e-6));  // verl
   CHECK(with(Normalize::standard, 1e-6)[1][0] == doctest::Approx(-0.724567).epsilon(1e-6));
-  CHECK(with(Normalize::mean_only, 0)[0][2] == doctest::Approx(0.625));                       // Dr. GRPO
+  CHECK(with(Normalize::mean_only, 0)[0][2] == doctest::Approx(0.625));  // Dr. GRPO
   CHECK(with(Normalize::mean_only, 0)[1][0] == doctest::Approx(-0.375));
   CHECK(with(Normalize::leave_one_out, 0)[0][1] == doctest::Approx(0.714286).epsilon(1e-5));  // RLOO
   CHECK(with(Normalize::leave_one_out, 0)[2][0] == doctest::Approx(-0.428571).epsilon(1e-5));

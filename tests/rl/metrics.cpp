@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 using namespace kevin::rl;
 
 namespace {

@@ -53,7 +53,7 @@ TEST_CASE("clip-higher: a good token may rise by 28 %, a bad one fall by 20 %, a
   };
   CHECK(value(1.27, 1) == doctest::Approx(1.27));
   CHECK(value(1.5, 1) == doctest::Approx(1.28));
-  CHECK(value(0.5, 1) == doctest::Approx(0.5));    // min keeps the worse
+  CHECK(value(0.5, 1) == doctest::Approx(0.5));  // min keeps the worse
   CHECK(value(0.5, -1) == doctest::Approx(-0.8));
   CHECK(value(1.5, -1) == doctest::Approx(-1.5));
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -68,7 +69,8 @@ TEST_CASE("greedy, outcome and last credit") {
 }
 
 TEST_CASE("a gamma outside [0, 1] is refused") {
-  for (double gamma : {-0.1, 1.1, std::nan("")}) CHECK_THROWS_AS(returns_of_scores(std::vector{1.0}, {.gamma = gamma}), kevin::Error);
+  for (double gamma : {-0.1, 1.1, std::nan("")})
+    CHECK_THROWS_AS(returns_of_scores(std::vector{1.0}, {.gamma = gamma}), kevin::Error);
 }
 
 TEST_CASE("a group's returns have its shape, and trajectories that are not valid get none") {

@@ -1,7 +1,8 @@
-// Puts hostile candidates in random order, with honest ones between them, through one evaluator, and then looks at what is
-// left: the judge itself, its child processes, descriptors, memory, files. Exit code 0 = nothing is.
+// Puts hostile candidates in random order, with honest ones between them, through one evaluator, and then looks at what
+// is left: the judge itself, its child processes, descriptors, memory, files. Exit code 0 = nothing is.
 //
-//   hostile_soak [--count N] [--seed S] [--threads T]     N hostile candidates (default 60), from T threads at once (default 2)
+//   hostile_soak [--count N] [--seed S] [--threads T]     N hostile candidates (default 60), from T threads at once
+//   (default 2)
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <string>
@@ -52,7 +54,8 @@ std::set<pid_t> stray_processes() {
     if (end == std::string::npos) continue;
     char state = 0;
     int parent = 0;
-    if (std::sscanf(text.c_str() + end + 1, " %c %d", &state, &parent) == 2 && parent == ::getpid()) found.insert(std::atoi(name.c_str()));
+    if (std::sscanf(text.c_str() + end + 1, " %c %d", &state, &parent) == 2 && parent == ::getpid())
+      found.insert(std::atoi(name.c_str()));
   }
   return found;
 }
@@ -82,10 +85,14 @@ int main(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     const std::uint64_t value = std::strtoull(argv[i + 1], nullptr, 10);
-    if (option == "--count") count = value;
-    else if (option == "--seed") seed = value;
-    else if (option == "--threads") workers = std::max<std::uint64_t>(1, value);
-    else return std::fprintf(stderr, "unknown option %s\n", option.c_str()), 2;
+    if (option == "--count")
+      count = value;
+    else if (option == "--seed")
+      seed = value;
+    else if (option == "--threads")
+      workers = std::max<std::uint64_t>(1, value);
+    else
+      return std::fprintf(stderr, "unknown option %s\n", option.c_str()), 2;
   }
 
   const auto start = std::chrono::steady_clock::now();
@@ -129,10 +136,14 @@ int main(int argc, char** argv) {
             const hostile::Candidate& c = all[i < all.size() ? i : rng.below(all.size())];
             try {
               const kevin::Verdict v = evaluator(c.threads).evaluate(task, {c.source}, rng());
-              const bool right = v.stage == c.stage && (c.reasons.empty() || std::count(c.reasons.begin(), c.reasons.end(), v.reason) > 0);
-              if (!right) complain(c.name + ": " + std::string(to_string(v.stage)) + ' ' + v.reason + ' ' + v.diagnostics);
+              const bool right = v.stage == c.stage &&
+                                 (c.reasons.empty() || std::count(c.reasons.begin(), c.reasons.end(), v.reason) > 0);
+              if (!right)
+                complain(c.name + ": " + std::string(to_string(v.stage)) + ' ' + v.reason + ' ' + v.diagnostics);
               const kevin::Verdict h = single.evaluate(task, honest, rng());
-              if (!h.correct()) complain("the honest candidate after " + c.name + ": " + std::string(to_string(h.stage)) + ' ' + h.reason + ' ' + h.diagnostics);
+              if (!h.correct())
+                complain("the honest candidate after " + c.name + ": " + std::string(to_string(h.stage)) + ' ' +
+                         h.reason + ' ' + h.diagnostics);
             } catch (const std::exception& e) {
               complain(c.name + " made the machinery fail: " + e.what());
             }
@@ -153,16 +164,21 @@ int main(int argc, char** argv) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
     const double grown = resident_mib() - resident_early;
     const std::size_t descriptors = open_descriptors();
-    std::printf("%zu hostile candidates: resident memory %.0f MiB, %+.0f MiB since number %zu; descriptors %zu, then %zu\n", count, resident_mib(), grown, early,
-                descriptors_early, descriptors);
+    std::printf(
+        "%zu hostile candidates: resident memory %.0f MiB, %+.0f MiB since number %zu; descriptors %zu, then %zu\n",
+        count, resident_mib(), grown, early, descriptors_early, descriptors);
     if (grown > 64) complain("memory grew");
     if (descriptors > descriptors_early + 2) complain("descriptors leaked");
     const std::size_t children = stray_processes().size();
-    if (children > one.spares + two.spares) complain(std::to_string(children) + " child processes, more than the spare ones");
+    if (children > one.spares + two.spares)
+      complain(std::to_string(children) + " child processes, more than the spare ones");
   }
-  if (const auto left = stray_processes(); !left.empty()) complain(std::to_string(left.size()) + " child processes are left");
-  for (const std::string& name : new_files(temporary_before, files_below(fs::temp_directory_path()))) complain("a file is left in the temporary folder: " + name);
-  for (const std::string& name : new_files(shared_before, files_below("/dev/shm"))) complain("a file is left in /dev/shm: " + name);
+  if (const auto left = stray_processes(); !left.empty())
+    complain(std::to_string(left.size()) + " child processes are left");
+  for (const std::string& name : new_files(temporary_before, files_below(fs::temp_directory_path())))
+    complain("a file is left in the temporary folder: " + name);
+  for (const std::string& name : new_files(shared_before, files_below("/dev/shm")))
+    complain("a file is left in /dev/shm: " + name);
   for (const std::string& name : new_files(here_before, files_below("."))) complain("a file is left here: " + name);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   std::printf("%zu wrong; %.1f s\n", wrong.load(), seconds);

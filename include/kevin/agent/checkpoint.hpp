@@ -22,8 +22,8 @@
 
 namespace kevin::agent {
 
-/// A checkpoint file: one line of JSON (schema "kevin.checkpoint/1", facts of the run, size and hash of what follows) and
-/// a LibTorch archive with parameters and optimizer state.
+/// A checkpoint file: one line of JSON (schema "kevin.checkpoint/1", facts of the run, size and hash of what follows)
+/// and a LibTorch archive with parameters and optimizer state.
 inline constexpr std::string_view checkpoint_schema = "kevin.checkpoint/1";
 
 namespace detail {
@@ -59,8 +59,8 @@ inline void write_atomically(const std::filesystem::path& path, std::string_view
 }
 }  // namespace detail
 
-/// Writes a checkpoint atomically. `state` (a trainer) has save(OutputArchive&); `facts` is a JSON object of the caller's.
-/// Throws Error(resource).
+/// Writes a checkpoint atomically. `state` (a trainer) has save(OutputArchive&); `facts` is a JSON object of the
+/// caller's. Throws Error(resource).
 template <class State>
 void save_checkpoint(const std::filesystem::path& path, const State& state, nlohmann::json facts) {
   torch::serialize::OutputArchive archive;
@@ -68,14 +68,18 @@ void save_checkpoint(const std::filesystem::path& path, const State& state, nloh
   std::ostringstream out;
   archive.save_to(out);
   const std::string bytes = out.str();
-  const nlohmann::json header = {{"schema", checkpoint_schema}, {"bytes", bytes.size()}, {"hash", detail::fnv1a(bytes)}, {"facts", std::move(facts)}};
+  const nlohmann::json header = {{"schema", checkpoint_schema},
+                                 {"bytes", bytes.size()},
+                                 {"hash", detail::fnv1a(bytes)},
+                                 {"facts", std::move(facts)}};
   detail::write_atomically(path, header.dump() + '\n' + bytes);
 }
 
-/// Restores `state` (restore(InputArchive&)) and returns the facts. Throws Error(not_found | bad_input) that names the file;
-/// `accept(facts)` may throw before anything is restored.
+/// Restores `state` (restore(InputArchive&)) and returns the facts. Throws Error(not_found | bad_input) that names the
+/// file; `accept(facts)` may throw before anything is restored.
 template <class State>
-nlohmann::json load_checkpoint(const std::filesystem::path& path, State& state, const std::function<void(const nlohmann::json&)>& accept = {}) {
+nlohmann::json load_checkpoint(const std::filesystem::path& path, State& state,
+                               const std::function<void(const nlohmann::json&)>& accept = {}) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::not_found, "cannot read checkpoint " + path.string());
   const auto fail = [&](const std::string& what) -> void {
@@ -90,8 +94,11 @@ nlohmann::json load_checkpoint(const std::filesystem::path& path, State& state, 
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   const auto size = header.find("bytes");
   const auto hash = header.find("hash");
-  if (size == header.end() || !size->is_number_unsigned() || hash == header.end() || !hash->is_number_unsigned()) fail("has a damaged header");
-  if (bytes.size() != size->template get<std::uint64_t>() || detail::fnv1a(bytes) != hash->template get<std::uint64_t>()) fail("is truncated or damaged");
+  if (size == header.end() || !size->is_number_unsigned() || hash == header.end() || !hash->is_number_unsigned())
+    fail("has a damaged header");
+  if (bytes.size() != size->template get<std::uint64_t>() ||
+      detail::fnv1a(bytes) != hash->template get<std::uint64_t>())
+    fail("is truncated or damaged");
   const nlohmann::json facts = header.value("facts", nlohmann::json::object());
   if (accept) accept(facts);
   try {

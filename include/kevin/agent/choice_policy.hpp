@@ -100,7 +100,8 @@ class ChoicePolicy {
     return decision;
   }
 
-  [[nodiscard]] TokenEvaluation evaluate(std::span<const Context* const> contexts, std::span<const Sample* const> samples) {
+  [[nodiscard]] TokenEvaluation evaluate(std::span<const Context* const> contexts,
+                                         std::span<const Sample* const> samples) {
     const auto v = static_cast<std::int64_t>(words_.size());
     std::size_t length = 0;
     for (const Sample* s : samples) length = std::max(length, s->completion_ids.size());
@@ -167,9 +168,11 @@ class ChoicePolicy {
     for (std::size_t k = 0; k < choices.size(); ++k) {
       if (!before[k] || *before[k] == choices[k]) continue;
       const Knob& knob = space.knobs()[k];
-      text += (text.empty() ? "" : ", ") + knob.name + ' ' + knob.options[*before[k]] + " -> " + knob.options[choices[k]];
+      text +=
+          (text.empty() ? "" : ", ") + knob.name + ' ' + knob.options[*before[k]] + " -> " + knob.options[choices[k]];
     }
-    return "after stage " + std::string(to_string(last.verdict.stage)) + ": " + (text.empty() ? "the same again" : text);
+    return "after stage " + std::string(to_string(last.verdict.stage)) + ": " +
+           (text.empty() ? "the same again" : text);
   }
 
   ChoiceVocabulary words_;

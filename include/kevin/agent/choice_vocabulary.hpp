@@ -44,25 +44,31 @@ class ChoiceVocabulary {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       if (entries_[i].id == task.id) return i;
     }
-    throw Error(ErrorCode::not_found, "the policy was not made for task '" + task.id + "': name it when the policy is constructed");
+    throw Error(ErrorCode::not_found,
+                "the policy was not made for task '" + task.id + "': name it when the policy is constructed");
   }
   [[nodiscard]] const KernelSpace& space(std::size_t task) const { return entries_.at(task).space; }
   /// For each knob of the task, in order, the token of each option.
-  [[nodiscard]] const std::vector<std::vector<std::size_t>>& tokens(std::size_t task) const { return entries_.at(task).tokens; }
+  [[nodiscard]] const std::vector<std::vector<std::size_t>>& tokens(std::size_t task) const {
+    return entries_.at(task).tokens;
+  }
 
   /// Numbers of features(): which task and its sizes; how many turns; the last turn and the best; both turns' choices.
-  [[nodiscard]] std::size_t feature_count() const noexcept { return entries_.size() + sizes + turn_features + 2 * words_.size(); }
+  [[nodiscard]] std::size_t feature_count() const noexcept {
+    return entries_.size() + sizes + turn_features + 2 * words_.size();
+  }
   /// Where the choices of the last turn begin among the features, and those of the best: 1 for each token taken.
   [[nodiscard]] std::size_t last_choices() const noexcept { return entries_.size() + sizes + turn_features; }
   [[nodiscard]] std::size_t best_choices() const noexcept { return last_choices() + words_.size(); }
 
-  /// What a network reads of a context. Choices of earlier turns are read from the summaries that the agent wrote itself;
-  /// the best turn is the one with the highest score. Everything is 0 where there is no earlier turn.
+  /// What a network reads of a context. Choices of earlier turns are read from the summaries that the agent wrote
+  /// itself; the best turn is the one with the highest score. Everything is 0 where there is no earlier turn.
   [[nodiscard]] std::vector<float> features(const Context& context) const {
     const std::size_t task = index(*context.task);
     std::vector<float> f(feature_count(), 0.0F);
     f[task] = 1;
-    std::copy(entries_[task].size_features.begin(), entries_[task].size_features.end(), f.begin() + static_cast<std::ptrdiff_t>(entries_.size()));
+    std::copy(entries_[task].size_features.begin(), entries_[task].size_features.end(),
+              f.begin() + static_cast<std::ptrdiff_t>(entries_.size()));
     float* turn = f.data() + entries_.size() + sizes;
     turn[0] = std::min(static_cast<float>(context.turn) / 4, 2.0F);
     if (context.history.empty()) return f;
@@ -98,8 +104,11 @@ class ChoiceVocabulary {
   [[nodiscard]] static std::array<float, sizes> size_features(const Task& task) {
     const Shape& shape = task.outputs[0].shape;
     const std::int64_t inner = shape.empty() ? 1 : shape.back();
-    const auto log2 = [](std::int64_t n) { return static_cast<float>(std::log2(static_cast<double>(std::max<std::int64_t>(1, n)))); };
-    return {log2(element_count(shape)) / 24, log2(inner) / 12, inner % 4 == 0 ? 1.0F : 0.0F, inner % 8 == 0 ? 1.0F : 0.0F,
+    const auto log2 = [](std::int64_t n) {
+      return static_cast<float>(std::log2(static_cast<double>(std::max<std::int64_t>(1, n))));
+    };
+    return {log2(element_count(shape)) / 24, log2(inner) / 12,
+            inner % 4 == 0 ? 1.0F : 0.0F,    inner % 8 == 0 ? 1.0F : 0.0F,
             inner % 16 == 0 ? 1.0F : 0.0F,   static_cast<float>(task.ops.size()) / 4};
   }
 

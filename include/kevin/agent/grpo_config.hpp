@@ -12,18 +12,19 @@
 
 namespace kevin::agent {
 
-/// The choices of GRPO training. The defaults are Kevin-32B's where the paper (arXiv 2507.11948) states one; learning rate
-/// and optimizer settings fit small policies (the paper's 2e-6 is for a language model of 32 billion parameters).
+/// The choices of GRPO training. The defaults are Kevin-32B's where the paper (arXiv 2507.11948) states one; learning
+/// rate and optimizer settings fit small policies (the paper's 2e-6 is for a language model of 32 billion parameters).
 struct GrpoConfig {
-  rl::ReturnOptions returns{};         ///< gamma 0.4, sum (section 4.3)
-  rl::AdvantageOptions advantages{};   ///< over all turns of a task, divided by the standard deviation (section 3.3)
-  rl::ObjectiveOptions objective{};    ///< clip 0.2 / 0.28 (section 3.3), constant length normalisation (section 6.1), no KL
-  int gradient_steps = 2;              ///< per batch: one on-policy, one off-policy (section 3.3)
+  rl::ReturnOptions returns{};        ///< gamma 0.4, sum (section 4.3)
+  rl::AdvantageOptions advantages{};  ///< over all turns of a task, divided by the standard deviation (section 3.3)
+  rl::ObjectiveOptions
+      objective{};         ///< clip 0.2 / 0.28 (section 3.3), constant length normalisation (section 6.1), no KL
+  int gradient_steps = 2;  ///< per batch: one on-policy, one off-policy (section 3.3)
   double learning_rate = 3e-3;
-  int warmup_updates = 0;              ///< the learning rate rises linearly over these
-  double weight_decay = 0;             ///< decoupled (AdamW)
-  double max_gradient_norm = 0.5;      ///< of all parameters together (the blog's single-turn value; 0.05 in section 6.1)
-  double entropy_weight = 0;           ///< added to the objective: weight * mean entropy per token
+  int warmup_updates = 0;          ///< the learning rate rises linearly over these
+  double weight_decay = 0;         ///< decoupled (AdamW)
+  double max_gradient_norm = 0.5;  ///< of all parameters together (the blog's single-turn value; 0.05 in section 6.1)
+  double entropy_weight = 0;       ///< added to the objective: weight * mean entropy per token
   std::size_t minibatch_samples = 4096;  ///< samples evaluated at a time; gradients of a step are accumulated over them
 
   /// Throws Error(bad_input) naming the field.
@@ -49,16 +50,16 @@ struct GrpoConfig {
 
 /// What one update did. Figures of the last gradient step unless said.
 struct UpdateStats {
-  std::size_t samples = 0;         ///< turns that took part
+  std::size_t samples = 0;                ///< turns that took part
   std::size_t groups_without_signal = 0;  ///< groups whose returns are all equal
-  int steps_skipped = 0;           ///< gradient steps left out because loss or gradient was not finite
+  int steps_skipped = 0;                  ///< gradient steps left out because loss or gradient was not finite
   double objective = 0;
-  double entropy = 0;              ///< mean per token, of the first step
+  double entropy = 0;  ///< mean per token, of the first step
   double mean_ratio = 1;
   double max_ratio = 1;
   double clip_fraction = 0;
-  double approx_kl = 0;            ///< mean k3 against the sampling policy
-  double gradient_norm = 0;        ///< before clipping
+  double approx_kl = 0;      ///< mean k3 against the sampling policy
+  double gradient_norm = 0;  ///< before clipping
 };
 
 }  // namespace kevin::agent

@@ -18,8 +18,9 @@
 
 namespace kevin::agent {
 
-/// GRPO over groups of multi-turn trajectories: each turn is a sample of its own, credited with the discounted sum of its
-/// own and later scores; advantages are normalised over all turns of a task; the clipped objective is maximised by AdamW.
+/// GRPO over groups of multi-turn trajectories: each turn is a sample of its own, credited with the discounted sum of
+/// its own and later scores; advantages are normalised over all turns of a task; the clipped objective is maximised by
+/// AdamW.
 ///
 /// Generic over the environment: it sees observations, samples and rewards only. Keeps a reference to the policy.
 template <Env E, TrainablePolicy<E> P>
@@ -29,7 +30,9 @@ class GrpoTrainer {
 
   /// Throws Error(bad_input) when the configuration is impossible.
   explicit GrpoTrainer(P& policy, GrpoConfig config = {})
-      : policy_(&policy), config_(checked(std::move(config))), optimizer_(parameters_of(policy), optimizer_options(config_)) {}
+      : policy_(&policy),
+        config_(checked(std::move(config))),
+        optimizer_(parameters_of(policy), optimizer_options(config_)) {}
 
   /// One update from freshly sampled groups, one group a task. Trajectories that are not valid take no part.
   UpdateStats update(std::span<const Group> groups) {
@@ -150,7 +153,8 @@ class GrpoTrainer {
     torch::Tensor t = torch::zeros({static_cast<std::int64_t>(samples.size()), length});
     for (std::size_t i = 0; i < samples.size(); ++i) {
       const auto& p = samples[i]->logprobs;
-      std::copy_n(p.begin(), std::min(p.size(), static_cast<std::size_t>(length)), t.data_ptr<float>() + static_cast<std::int64_t>(i) * length);
+      std::copy_n(p.begin(), std::min(p.size(), static_cast<std::size_t>(length)),
+                  t.data_ptr<float>() + static_cast<std::int64_t>(i) * length);
     }
     return t;
   }
@@ -171,7 +175,8 @@ class GrpoTrainer {
       const TokenEvaluation now = policy_->evaluate(std::span(batch.observations).subspan(from, count), samples);
       const torch::Tensor before = sampled_logprobs(samples, now.logprobs.size(1)).to(now.logprobs.device());
       const torch::Tensor advantages =
-          torch::from_blob(const_cast<float*>(batch.advantages.data() + from), {static_cast<std::int64_t>(count)}).to(now.logprobs.device());
+          torch::from_blob(const_cast<float*>(batch.advantages.data() + from), {static_cast<std::int64_t>(count)})
+              .to(now.logprobs.device());
       const ObjectiveTensors parts = clipped_objective(now.logprobs, before, advantages, now.mask, config_.objective);
       const torch::Tensor mean_entropy = (now.entropy * now.mask).sum() / now.mask.sum().clamp_min(1);
       const double share = static_cast<double>(count) / static_cast<double>(n);
@@ -186,7 +191,8 @@ class GrpoTrainer {
       clipped += share * parts.clip_fraction.template item<double>();
       kl += share * parts.mean_kl.template item<double>();
     }
-    const double norm = finite ? torch::nn::utils::clip_grad_norm_(parameters_of(*policy_), config_.max_gradient_norm) : 0;
+    const double norm =
+        finite ? torch::nn::utils::clip_grad_norm_(parameters_of(*policy_), config_.max_gradient_norm) : 0;
     if (!finite || !std::isfinite(norm)) {
       ++stats.steps_skipped;
       optimizer_.zero_grad();

@@ -17,7 +17,9 @@
 namespace kevin {
 
 /// A number as JSON knows it: NaN and infinity, which strict JSON lacks, become null.
-[[nodiscard]] inline nlohmann::json json_number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(); }
+[[nodiscard]] inline nlohmann::json json_number(double x) {
+  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json();
+}
 
 /// One line, strict JSON; bytes that are not UTF-8 are replaced.
 [[nodiscard]] inline std::string json_line(const nlohmann::json& j) {
@@ -31,16 +33,24 @@ inline void to_json(nlohmann::json& j, const Score& s) {
   for (const Score::Part& p : s.parts) j["parts"][p.name] = json_number(p.value);
 }
 
-inline void to_json(nlohmann::json& j, const Response& r) { j = {{"thought", r.thought}, {"summary", r.summary}, {"source", r.source}}; }
+inline void to_json(nlohmann::json& j, const Response& r) {
+  j = {{"thought", r.thought}, {"summary", r.summary}, {"source", r.source}};
+}
 
 inline void to_json(nlohmann::json& j, const Timing& t) {
-  j = {{"median_ms", json_number(t.median_ms)}, {"low_ms", json_number(t.low_ms)}, {"high_ms", json_number(t.high_ms)}, {"samples", t.samples}};
+  j = {{"median_ms", json_number(t.median_ms)},
+       {"low_ms", json_number(t.low_ms)},
+       {"high_ms", json_number(t.high_ms)},
+       {"samples", t.samples}};
 }
 
 inline void to_json(nlohmann::json& j, const ErrorFigures& e) {
-  j = {{"elements", e.elements},     {"wrong", e.wrong},
-       {"unwritten", e.unwritten},   {"not_finite", e.not_finite},
-       {"max_absolute", json_number(e.max_absolute)}, {"max_relative", json_number(e.max_relative)}};
+  j = {{"elements", e.elements},
+       {"wrong", e.wrong},
+       {"unwritten", e.unwritten},
+       {"not_finite", e.not_finite},
+       {"max_absolute", json_number(e.max_absolute)},
+       {"max_relative", json_number(e.max_relative)}};
 }
 
 inline void to_json(nlohmann::json& j, const Verdict& v) {

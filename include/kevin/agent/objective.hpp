@@ -15,13 +15,14 @@ struct ObjectiveTensors {
   torch::Tensor mean_kl;
 };
 
-/// `logprobs`, `sampled_logprobs`: [B, L]; `advantages`: [B]; `mask`: [B, L], bool. `options` as in rl::clipped_objective.
-/// With no token that counts the value is 0 (and its gradient too).
-[[nodiscard]] inline ObjectiveTensors clipped_objective(const torch::Tensor& logprobs, const torch::Tensor& sampled_logprobs,
+/// `logprobs`, `sampled_logprobs`: [B, L]; `advantages`: [B]; `mask`: [B, L], bool. `options` as in
+/// rl::clipped_objective. With no token that counts the value is 0 (and its gradient too).
+[[nodiscard]] inline ObjectiveTensors clipped_objective(const torch::Tensor& logprobs,
+                                                        const torch::Tensor& sampled_logprobs,
                                                         const torch::Tensor& advantages, const torch::Tensor& mask,
                                                         const rl::ObjectiveOptions& options) {
   const torch::Tensor weight = mask.to(logprobs.scalar_type());
-  const torch::Tensor tokens = weight.sum(1);                              // [B]
+  const torch::Tensor tokens = weight.sum(1);  // [B]
   const torch::Tensor samples = (tokens > 0).sum().clamp_min(1);
   const torch::Tensor all_tokens = weight.sum().clamp_min(1);
   // masked tokens take part as d = 0, so that garbage there makes no NaN
@@ -33,9 +34,15 @@ struct ObjectiveTensors {
   const torch::Tensor per_token = (torch::minimum(ratio * a, bounded * a) - options.kl_weight * k3) * weight;
   ObjectiveTensors result;
   switch (options.length_norm) {
-    case rl::LengthNorm::sequence: result.value = (per_token.sum(1) / tokens.clamp_min(1)).sum() / samples; break;
-    case rl::LengthNorm::constant: result.value = per_token.sum() / options.constant / samples; break;
-    case rl::LengthNorm::token_mean: result.value = per_token.sum() / all_tokens; break;
+    case rl::LengthNorm::sequence:
+      result.value = (per_token.sum(1) / tokens.clamp_min(1)).sum() / samples;
+      break;
+    case rl::LengthNorm::constant:
+      result.value = per_token.sum() / options.constant / samples;
+      break;
+    case rl::LengthNorm::token_mean:
+      result.value = per_token.sum() / all_tokens;
+      break;
   }
   const torch::NoGradGuard no_grad;
   result.clip_fraction = ((bounded * a < ratio * a).to(weight.scalar_type()) * weight).sum() / all_tokens;

@@ -22,11 +22,12 @@ struct TokenEvaluation {
 /// Semantics that the compiler cannot check: evaluate(observations, samples) gives, for the parameters that act sampled
 /// with, the same log-probabilities as act returned; module() holds every parameter that evaluate depends on.
 template <class P, class E>
-concept TrainablePolicy =
-    PolicyFor<P, E> && requires(P& policy, std::span<const typename E::Observation* const> observations, std::span<const Sample* const> samples) {
-      { policy.evaluate(observations, samples) } -> std::same_as<TokenEvaluation>;
-      { policy.module() } -> std::convertible_to<torch::nn::Module&>;
-    };
+concept TrainablePolicy = PolicyFor<P, E> &&
+    requires(P& policy, std::span<const typename E::Observation* const> observations,
+             std::span<const Sample* const> samples) {
+  { policy.evaluate(observations, samples) } -> std::same_as<TokenEvaluation>;
+  { policy.module() } -> std::convertible_to<torch::nn::Module&>;
+};
 
 }  // namespace kevin::agent
 

@@ -25,7 +25,8 @@ template <class T>
 [[nodiscard]] nlohmann::json json_or_null(const T& value) {
   if constexpr (std::is_convertible_v<const T&, double> && !std::is_same_v<T, Score>) {
     return json_number(static_cast<double>(value));
-  } else if constexpr (requires(nlohmann::json& j) { to_json(j, value); } || std::is_constructible_v<nlohmann::json, const T&>) {
+  } else if constexpr (requires(nlohmann::json & j) { to_json(j, value); } ||
+                       std::is_constructible_v<nlohmann::json, const T&>) {
     return nlohmann::json(value);
   } else {
     return nullptr;
@@ -37,7 +38,8 @@ template <class T>
 /// are empty where the trajectory took no part.
 template <Trajectory T>
 [[nodiscard]] nlohmann::json trajectory_json(const T& trajectory, const std::string& task, std::size_t update,
-                                             const std::vector<double>& returns, const std::vector<double>& advantages) {
+                                             const std::vector<double>& returns,
+                                             const std::vector<double>& advantages) {
   nlohmann::json turns = nlohmann::json::array();
   for (std::size_t t = 0; t < trajectory.turns.size(); ++t) {
     const auto& turn = trajectory.turns[t];
@@ -54,23 +56,25 @@ template <Trajectory T>
                      {"completion_ids", turn.sample.completion_ids},
                      {"logprobs", std::move(logprobs)}});
   }
-  return {{"schema", "kevin.trajectory/1"}, {"update", update},          {"task", task},
-          {"trajectory", trajectory.index}, {"seed", trajectory.seed},   {"stop", to_string(trajectory.stop)},
+  return {{"schema", "kevin.trajectory/1"}, {"update", update},         {"task", task},
+          {"trajectory", trajectory.index}, {"seed", trajectory.seed},  {"stop", to_string(trajectory.stop)},
           {"error", trajectory.error},      {"turns", std::move(turns)}};
 }
 
 /// Appends trajectories to a JSONL file, one a line. Nothing is written before the first line is added.
 class TrajectoryLog {
  public:
-  /// Opens `path` for appending after cutting it back to `keep_bytes` (what a checkpoint says it held), so that resuming
-  /// neither doubles nor loses lines. Throws Error(resource | bad_input).
+  /// Opens `path` for appending after cutting it back to `keep_bytes` (what a checkpoint says it held), so that
+  /// resuming neither doubles nor loses lines. Throws Error(resource | bad_input).
   TrajectoryLog(std::filesystem::path path, std::uint64_t keep_bytes) : path_(std::move(path)), bytes_(keep_bytes) {
     std::error_code ec;
     if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ec);
     const auto present = std::filesystem::exists(path_) ? std::filesystem::file_size(path_, ec) : 0;
     if (present < keep_bytes) {
-      throw Error(ErrorCode::bad_input, path_.string() + " holds " + std::to_string(present) + " bytes, but the checkpoint was written when it held " +
-                                            std::to_string(keep_bytes) + ": it belongs to another run; move it or the checkpoint away");
+      throw Error(ErrorCode::bad_input, path_.string() + " holds " + std::to_string(present) +
+                                            " bytes, but the checkpoint was written when it held " +
+                                            std::to_string(keep_bytes) +
+                                            ": it belongs to another run; move it or the checkpoint away");
     }
     if (present > keep_bytes) {
       std::filesystem::resize_file(path_, keep_bytes, ec);
@@ -98,8 +102,8 @@ class TrajectoryLog {
   std::ofstream out_;
 };
 
-/// Reads the lines of a log; `name` is what errors call it. Throws Error(bad_input) with name and line number for a line
-/// that is no trajectory. A last line without its end (the writer was killed) is left out.
+/// Reads the lines of a log; `name` is what errors call it. Throws Error(bad_input) with name and line number for a
+/// line that is no trajectory. A last line without its end (the writer was killed) is left out.
 [[nodiscard]] inline std::vector<nlohmann::json> read_trajectory_log(std::istream& in, const std::string& name) {
   std::vector<nlohmann::json> trajectories;
   std::string line;

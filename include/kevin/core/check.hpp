@@ -72,11 +72,12 @@ template <class T>
 /// Puts an environment through the semantic rules of the concept Env. `sample_action(rng)` gives an action it accepts.
 /// Observations are compared when they have operator==; leave measured times out of it.
 ///
-/// Checked: reset and step do not throw; rewards are finite; the same seed and actions give the same observations, rewards
-/// and flags; a reset in the middle of an episode starts afresh; a reset after the end starts afresh.
+/// Checked: reset and step do not throw; rewards are finite; the same seed and actions give the same observations,
+/// rewards and flags; a reset in the middle of an episode starts afresh; a reset after the end starts afresh.
 template <Env E, class SampleAction>
-  requires std::convertible_to<std::invoke_result_t<SampleAction&, Rng&>, typename E::Action>
-[[nodiscard]] CheckReport check_env(E& env, SampleAction sample_action, const CheckOptions& options = {}) {
+requires std::convertible_to < std::invoke_result_t<SampleAction&, Rng&>,
+typename E::Action >
+    [[nodiscard]] CheckReport check_env(E& env, SampleAction sample_action, const CheckOptions& options = {}) {
   CheckReport report;
   const auto violation = [&](std::string text) { report.violations.push_back(std::move(text)); };
   for (std::size_t e = 0; e < options.episodes && report.ok(); ++e) {
@@ -84,22 +85,32 @@ template <Env E, class SampleAction>
     try {
       const auto first = detail::check_episode(env, sample_action, seed, options.max_steps);
       for (std::size_t i = 0; i < first.rewards.size(); ++i) {
-        if (!detail::is_finite(first.rewards[i])) violation("the reward of step " + std::to_string(i) + " is not finite: return a finite number for every action");
+        if (!detail::is_finite(first.rewards[i]))
+          violation("the reward of step " + std::to_string(i) +
+                    " is not finite: return a finite number for every action");
       }
       const auto again = detail::check_episode(env, sample_action, seed, options.max_steps);
       if (!detail::same(first.observations, again.observations)) {
-        violation("the same seed and actions gave other observations: draw everything random in reset(seed) and step from that seed, and forget the former episode in reset");
+        violation(
+            "the same seed and actions gave other observations: draw everything random in reset(seed) and step from "
+            "that seed, and forget the former episode in reset");
       }
-      if (first.rewards != again.rewards) violation("the same seed and actions gave other rewards: draw everything random from the seed that reset was given");
-      if (first.flags != again.flags) violation("the same seed and actions gave other terminated/truncated flags: reset must forget the former episode");
+      if (first.rewards != again.rewards)
+        violation(
+            "the same seed and actions gave other rewards: draw everything random from the seed that reset was given");
+      if (first.flags != again.flags)
+        violation(
+            "the same seed and actions gave other terminated/truncated flags: reset must forget the former episode");
       const auto cut = detail::check_episode(env, sample_action, seed, 1);  // leaves the episode in its middle
       const auto after_cut = detail::check_episode(env, sample_action, seed, options.max_steps);
       static_cast<void>(cut);
-      if (!detail::same(first.observations, after_cut.observations) || first.rewards != after_cut.rewards || first.flags != after_cut.flags) {
+      if (!detail::same(first.observations, after_cut.observations) || first.rewards != after_cut.rewards ||
+          first.flags != after_cut.flags) {
         violation("a reset in the middle of an episode did not start a fresh one: reset must clear all state");
       }
     } catch (const std::exception& ex) {
-      violation(std::string("reset or step threw: ") + ex.what() + ": a bad action is a low reward, and a reset must always be possible");
+      violation(std::string("reset or step threw: ") + ex.what() +
+                ": a bad action is a low reward, and a reset must always be possible");
     } catch (...) {
       violation("reset or step threw something that is not a std::exception");
     }
@@ -109,10 +120,11 @@ template <Env E, class SampleAction>
 
 /// Puts a policy through the semantic rules of the concept Policy on the given observations.
 ///
-/// Checked: act does not throw; the same observation and rng state give the same action (when actions have operator==) and
-/// the same sample; as many log-probabilities as completion ids, each finite and at most 0.
+/// Checked: act does not throw; the same observation and rng state give the same action (when actions have operator==)
+/// and the same sample; as many log-probabilities as completion ids, each finite and at most 0.
 template <class Action, class Observation, Policy<Observation, Action> P>
-[[nodiscard]] CheckReport check_policy(const P& policy, const std::vector<Observation>& observations, const CheckOptions& options = {}) {
+[[nodiscard]] CheckReport check_policy(const P& policy, const std::vector<Observation>& observations,
+                                       const CheckOptions& options = {}) {
   CheckReport report;
   const auto violation = [&](std::string text) { report.violations.push_back(std::move(text)); };
   if (observations.empty()) violation("check_policy was given no observations: pass at least one");
@@ -125,14 +137,22 @@ template <class Action, class Observation, Policy<Observation, Action> P>
       static_cast<void>(policy.act(observations[i], other_rng));  // a policy with state of its own shows here
       const auto second = detail::to_decision<Action>(policy.act(observations[i], second_rng));
       if constexpr (std::equality_comparable<Action>) {
-        if (!(first.action == second.action)) violation("the same observation and rng state gave another action: draw only from the rng that act is given, and keep no state");
+        if (!(first.action == second.action))
+          violation(
+              "the same observation and rng state gave another action: draw only from the rng that act is given, and "
+              "keep no state");
       }
-      if (!(first.sample == second.sample)) violation("the same observation and rng state gave other tokens or log-probabilities: draw only from the rng that act is given");
+      if (!(first.sample == second.sample))
+        violation(
+            "the same observation and rng state gave other tokens or log-probabilities: draw only from the rng that "
+            "act is given");
       if (first.sample.completion_ids.size() != first.sample.logprobs.size()) {
-        violation("there are " + std::to_string(first.sample.completion_ids.size()) + " completion ids and " + std::to_string(first.sample.logprobs.size()) + " log-probabilities: one for each is needed");
+        violation("there are " + std::to_string(first.sample.completion_ids.size()) + " completion ids and " +
+                  std::to_string(first.sample.logprobs.size()) + " log-probabilities: one for each is needed");
       }
       for (float p : first.sample.logprobs) {
-        if (!detail::is_finite(p) || p > 1e-6F) violation("a log-probability is " + std::to_string(p) + ": it must be finite and at most 0");
+        if (!detail::is_finite(p) || p > 1e-6F)
+          violation("a log-probability is " + std::to_string(p) + ": it must be finite and at most 0");
       }
     } catch (const std::exception& ex) {
       violation(std::string("act threw: ") + ex.what());

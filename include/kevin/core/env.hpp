@@ -23,7 +23,8 @@ concept StepResult = requires(const S& s) {
 ///
 /// Syntax: member types Observation and Action; `reset(seed)`; `step(action)`.
 /// Semantics that the compiler cannot check (check_env does):
-///  - reset comes first; the same seed and actions give the same observations, rewards and flags (measured times apart);
+///  - reset comes first; the same seed and actions give the same observations, rewards and flags (measured times
+///  apart);
 ///  - after terminated or truncated, step is not called before the next reset;
 ///  - reset may be called at any time and starts a fresh episode;
 ///  - the observation of the last step is the terminal one: there is no automatic reset;

@@ -36,9 +36,8 @@ template <class A>
 struct IsDecision<Decision<A>> : std::true_type {};
 
 template <class T, class Action>
-concept ActionOrDecision =
-    std::convertible_to<T, Action> ||
-    (IsDecision<std::remove_cvref_t<T>>::value && std::convertible_to<typename std::remove_cvref_t<T>::Action, Action>);
+concept ActionOrDecision = std::convertible_to<T, Action> ||
+    (IsDecision<std::remove_cvref_t<T>>::value&& std::convertible_to<typename std::remove_cvref_t<T>::Action, Action>);
 
 /// `value` as a Decision<Action>, whether a policy returned a Decision or a bare action.
 template <class Action, class T>

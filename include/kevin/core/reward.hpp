@@ -33,8 +33,7 @@ struct Score {
   friend bool operator==(const Score&, const Score&) = default;
   /// Beside a number only the value counts.
   template <class T>
-    requires(std::integral<T> || std::floating_point<T>)
-  friend bool operator==(const Score& s, T number) {
+  requires(std::integral<T> || std::floating_point<T>) friend bool operator==(const Score& s, T number) {
     return s.value == static_cast<double>(number);
   }
   friend std::ostream& operator<<(std::ostream& out, const Score& s) { return out << s.value; }
@@ -43,8 +42,8 @@ struct Score {
 /// A value that can be summed as a reward: double, float, Score, or a type of the user's own.
 /// References are looked through, so that the concept can be asked of an expression.
 template <class R>
-concept RewardValue =
-    std::convertible_to<const std::remove_cvref_t<R>&, double> && std::copyable<std::remove_cvref_t<R>>;
+concept RewardValue = std::convertible_to < const std::remove_cvref_t<R>
+&, double > &&std::copyable<std::remove_cvref_t<R>>;
 
 /// A Reward turns one outcome (for kernels: a Verdict) into a reward value.
 ///

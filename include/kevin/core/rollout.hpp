@@ -13,8 +13,8 @@
 namespace kevin {
 
 struct RolloutOptions {
-  std::size_t turns = 4;   ///< at most; reaching it is StopReason::turn_limit
-  std::uint64_t seed = 0;  ///< the environment's reset and the policy's draws are derived from it, each by name
+  std::size_t turns = 4;           ///< at most; reaching it is StopReason::turn_limit
+  std::uint64_t seed = 0;          ///< the environment's reset and the policy's draws are derived from it, each by name
   const StopFlag* stop = nullptr;  ///< looked at between turns
 };
 

@@ -1,7 +1,6 @@
 #ifndef KEVIN_CORE_ROLLOUT_GROUP_HPP
 #define KEVIN_CORE_ROLLOUT_GROUP_HPP
 
-#include <algorithm>
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -17,9 +16,9 @@ namespace kevin {
 struct GroupOptions {
   std::size_t trajectories = 16;  ///< per task (Kevin-32B trains with 16 trajectories of 4 turns)
   std::size_t turns = 4;
-  std::uint64_t seed = 0;         ///< trajectory i of task t gets derive_seed(derive_seed(seed, "task", t), "trajectory", i)
-  std::size_t threads = 0;        ///< 0: as many as the machine has
-  std::size_t retries = 0;        ///< further tries, with the same seeds, of a trajectory that ended with env_error
+  std::uint64_t seed = 0;   ///< trajectory i of task t gets derive_seed(derive_seed(seed, "task", t), "trajectory", i)
+  std::size_t threads = 0;  ///< 0: as many as the machine has
+  std::size_t retries = 0;  ///< further tries, with the same seeds, of a trajectory that ended with env_error
   const StopFlag* stop = nullptr;  ///< looked at between turns; what has not ended by then is StopReason::cancelled
 };
 
@@ -37,8 +36,7 @@ struct Made<F> {
   using type = std::invoke_result_t<F&, std::size_t>;
 };
 template <class F>
-  requires(!OneIndexFactory<F> && std::invocable<F&>)
-struct Made<F> {
+requires(!OneIndexFactory<F> && std::invocable<F&>) struct Made<F> {
   using type = std::invoke_result_t<F&>;
 };
 
@@ -69,10 +67,11 @@ void for_each_index(std::size_t count, std::size_t threads, const Work& work) {
 /// Plays `options.trajectories` trajectories of each of `tasks` tasks, all over one pool of threads, since compile
 /// times are long-tailed. `make_env(task, trajectory)` is called once for each, on the thread that plays it.
 ///
-/// The result is the same for any number of threads. A make_env or environment that fails marks its own trajectory only.
+/// The result is the same for any number of threads. A make_env or environment that fails marks its own trajectory
+/// only.
 template <detail::TwoIndexFactory MakeEnv, class P>
-  requires Env<std::invoke_result_t<MakeEnv&, std::size_t, std::size_t>> &&
-           PolicyFor<P, std::invoke_result_t<MakeEnv&, std::size_t, std::size_t>>
+requires Env<std::invoke_result_t<MakeEnv&, std::size_t, std::size_t>> &&
+    PolicyFor<P, std::invoke_result_t<MakeEnv&, std::size_t, std::size_t>>
 [[nodiscard]] auto rollout_groups(MakeEnv&& make_env, std::size_t tasks, const P& policy, const GroupOptions& options) {
   using E = std::invoke_result_t<MakeEnv&, std::size_t, std::size_t>;
   std::vector<GroupOf<E>> groups(tasks, GroupOf<E>(options.trajectories));
@@ -107,10 +106,11 @@ template <detail::TwoIndexFactory MakeEnv, class P>
 
 /// Plays the trajectories of one task. `make_env` is called as make_env(trajectory) or make_env().
 template <class MakeEnv, class P>
-  requires Env<typename detail::Made<std::remove_reference_t<MakeEnv>>::type> &&
-           PolicyFor<P, typename detail::Made<std::remove_reference_t<MakeEnv>>::type>
+requires Env<typename detail::Made<std::remove_reference_t<MakeEnv>>::type> &&
+    PolicyFor<P, typename detail::Made<std::remove_reference_t<MakeEnv>>::type>
 [[nodiscard]] auto rollout_group(MakeEnv&& make_env, const P& policy, const GroupOptions& options = {}) {
-  auto groups = rollout_groups([&](std::size_t, std::size_t index) { return detail::make_one(make_env, index); }, 1, policy, options);
+  auto groups = rollout_groups([&](std::size_t, std::size_t index) { return detail::make_one(make_env, index); }, 1,
+                               policy, options);
   return std::move(groups.front());
 }
 

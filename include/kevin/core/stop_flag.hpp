@@ -5,12 +5,14 @@
 
 namespace kevin {
 
-/// A request to stop, set by whoever wants an end: another thread, or a signal handler (it is lock-free). What is under way
-/// looks at it between turns. Options hold a pointer to one; null means that nobody will ask.
+/// A request to stop, set by whoever wants an end: another thread, or a signal handler (it is lock-free). What is under
+/// way looks at it between turns. Options hold a pointer to one; null means that nobody will ask.
 using StopFlag = std::atomic<bool>;
 static_assert(StopFlag::is_always_lock_free);
 
-[[nodiscard]] inline bool stop_requested(const StopFlag* flag) noexcept { return flag != nullptr && flag->load(std::memory_order_relaxed); }
+[[nodiscard]] inline bool stop_requested(const StopFlag* flag) noexcept {
+  return flag != nullptr && flag->load(std::memory_order_relaxed);
+}
 
 }  // namespace kevin
 

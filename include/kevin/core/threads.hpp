@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <utility>
 
 #if __has_include(<pthread.h>) && !defined(KEVIN_STANDARD_THREADS)
@@ -12,14 +11,15 @@
 #include <unistd.h>
 #else
 #include <condition_variable>
+#include <mutex>
 #include <thread>
 #endif
 
 #include "kevin/core/error.hpp"
 
-/// The little of <thread> and <condition_variable> that floor 0 needs. Under g++ 12 those two cost as much compile time as
-/// <string>, <vector> and <functional> together, and every user of kevin.hpp would pay it; <pthread.h> is what <mutex>
-/// brings anyway. Elsewhere the standard's own are used.
+/// The little of <thread>, <mutex> and <condition_variable> that floor 0 needs. Under g++ 12 those cost more compile
+/// time than <string>, <vector> and <functional> together, and every user of kevin.hpp would pay it; <pthread.h> is
+/// what <memory> brings anyway. Elsewhere the standard's own are used.
 namespace kevin::detail {
 
 /// A thread that is joined by its destructor. `run` must not throw.
@@ -56,7 +56,40 @@ class Thread {
 #endif
 };
 
-/// A condition variable for std::mutex.
+#if defined(KEVIN_POSIX_THREADS)
+/// As std::mutex.
+class Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+  ~Mutex() { ::pthread_mutex_destroy(&mutex_); }
+  void lock() noexcept { ::pthread_mutex_lock(&mutex_); }
+  void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
+  [[nodiscard]] ::pthread_mutex_t* native_handle() noexcept { return &mutex_; }
+
+ private:
+  ::pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+/// Holds a mutex as long as it lives.
+class Lock {
+ public:
+  explicit Lock(Mutex& mutex) noexcept : mutex_(mutex) { mutex_.lock(); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  ~Lock() { mutex_.unlock(); }
+  [[nodiscard]] Mutex* mutex() const noexcept { return &mutex_; }
+
+ private:
+  Mutex& mutex_;
+};
+#else
+using Mutex = std::mutex;
+using Lock = std::unique_lock<std::mutex>;
+#endif
+
+/// A condition variable for Mutex.
 class Condition {
  public:
 #if defined(KEVIN_POSIX_THREADS)
@@ -66,7 +99,7 @@ class Condition {
   ~Condition() { ::pthread_cond_destroy(&condition_); }
   /// Waits until `ready()`, which is called with the lock held.
   template <class Ready>
-  void wait(std::unique_lock<std::mutex>& lock, Ready ready) {
+  void wait(Lock& lock, Ready ready) {
     while (!ready()) ::pthread_cond_wait(&condition_, lock.mutex()->native_handle());
   }
   void notify_one() noexcept { ::pthread_cond_signal(&condition_); }
@@ -76,7 +109,7 @@ class Condition {
   ::pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
 #else
   template <class Ready>
-  void wait(std::unique_lock<std::mutex>& lock, Ready ready) {
+  void wait(Lock& lock, Ready ready) {
     condition_.wait(lock, std::move(ready));
   }
   void notify_one() noexcept { condition_.notify_one(); }

@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -26,12 +25,18 @@ enum class StopReason {
 
 [[nodiscard]] constexpr std::string_view to_string(StopReason r) noexcept {
   switch (r) {
-    case StopReason::terminated: return "terminated";
-    case StopReason::truncated: return "truncated";
-    case StopReason::turn_limit: return "turn_limit";
-    case StopReason::env_error: return "env_error";
-    case StopReason::policy_error: return "policy_error";
-    case StopReason::cancelled: return "cancelled";
+    case StopReason::terminated:
+      return "terminated";
+    case StopReason::truncated:
+      return "truncated";
+    case StopReason::turn_limit:
+      return "turn_limit";
+    case StopReason::env_error:
+      return "env_error";
+    case StopReason::policy_error:
+      return "policy_error";
+    case StopReason::cancelled:
+      return "cancelled";
   }
   return "cancelled";
 }
@@ -45,7 +50,8 @@ concept Trajectory = requires(const T& t) {
   { std::begin(t.turns) } -> std::forward_iterator;
   { std::size(t.turns) } -> std::convertible_to<std::size_t>;
   { t.valid() } -> std::convertible_to<bool>;
-} && Turn<std::remove_cvref_t<decltype(*std::begin(std::declval<const T&>().turns))>>;
+}
+&&Turn<std::remove_cvref_t<decltype(*std::begin(std::declval<const T&>().turns))>>;
 
 /// The default trajectory.
 template <Turn TurnT>
@@ -54,9 +60,9 @@ struct BasicTrajectory {
 
   std::vector<TurnT> turns;
   StopReason stop = StopReason::turn_limit;
-  std::string error;          ///< what env_error or policy_error said; empty otherwise
-  std::uint64_t seed = 0;     ///< the seed that reset was given
-  std::size_t index = 0;      ///< number of this trajectory within its group
+  std::string error;       ///< what env_error or policy_error said; empty otherwise
+  std::uint64_t seed = 0;  ///< the seed that reset was given
+  std::size_t index = 0;   ///< number of this trajectory within its group
 
   [[nodiscard]] bool valid() const noexcept {
     return stop == StopReason::terminated || stop == StopReason::truncated || stop == StopReason::turn_limit;

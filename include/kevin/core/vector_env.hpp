@@ -1,14 +1,10 @@
 #ifndef KEVIN_CORE_VECTOR_ENV_HPP
 #define KEVIN_CORE_VECTOR_ENV_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
 #include <functional>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,26 +15,50 @@
 
 namespace kevin {
 
+namespace detail {
+/// First in, first out. Beside <vector>, <deque> is dear to compile.
+template <class T>
+class Queue {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return first_ == items_.size(); }
+  void push(T item) { items_.push_back(std::move(item)); }
+  /// The oldest; there must be one.
+  [[nodiscard]] T pop() {
+    T item = std::move(items_[first_++]);
+    if (2 * first_ >= items_.size()) {  // the taken ones leave together: on average a pop moves one other at most
+      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
+    return item;
+  }
+
+ private:
+  std::vector<T> items_;
+  std::size_t first_ = 0;  // those before it are taken
+};
+}  // namespace detail
+
 /// Many environments of one kind, stepped by a bounded number of threads; results come back in the order in which they
 /// are finished, each with the number of its environment, since a kernel's compile time is long-tailed.
 ///
 /// Per environment the order is reset or step, then its result, then the next; two requests at once for one environment
-/// are Error(order). There is no automatic reset: the last step's observation is the terminal one. An exception from one
-/// environment is that result's `error` and touches no other; the environment may be reset and goes on.
-/// send, reset and receive may be called from any thread.
+/// are Error(order). There is no automatic reset: the last step's observation is the terminal one. An exception from
+/// one environment is that result's `error` and touches no other; the environment may be reset and goes on. send, reset
+/// and receive may be called from any thread.
 template <Env E>
 class VectorEnv {
  public:
   struct Result {
     std::size_t env = 0;
-    bool was_reset = false;                      ///< answer to reset: only `step.observation` is set
+    bool was_reset = false;  ///< answer to reset: only `step.observation` is set
     Step<ObservationOf<E>, RewardOf<E>, InfoOf<E>> step{};
-    std::string error;                           ///< what the environment threw; empty: fine
+    std::string error;  ///< what the environment threw; empty: fine
     [[nodiscard]] bool ok() const noexcept { return error.empty(); }
   };
 
   /// `threads` 0: as many as the machine has. Throws Error(bad_input) when `envs` is empty.
-  explicit VectorEnv(std::vector<E> envs, std::size_t threads = 0) : envs_(std::move(envs)), busy_(envs_.size(), false) {
+  explicit VectorEnv(std::vector<E> envs, std::size_t threads = 0)
+      : envs_(std::move(envs)), busy_(envs_.size(), false) {
     if (envs_.empty()) throw Error(ErrorCode::bad_input, "VectorEnv: no environments");
     if (threads == 0) threads = detail::machine_threads();
     threads = std::min(threads, envs_.size());
@@ -49,7 +69,7 @@ class VectorEnv {
   /// Waits for the steps that are running; those that have not begun are dropped.
   ~VectorEnv() {
     {
-      const std::lock_guard lock(mutex_);
+      const detail::Lock lock(mutex_);
       ended_ = true;
     }
     queued_.notify_all();
@@ -84,12 +104,11 @@ class VectorEnv {
 
   /// Waits for the next finished result. Throws Error(order) when nothing is under way, instead of waiting for ever.
   [[nodiscard]] Result receive() {
-    std::unique_lock lock(mutex_);
+    detail::Lock lock(mutex_);
     if (in_flight_ == 0) throw Error(ErrorCode::order, "VectorEnv::receive: nothing is under way; send or reset first");
     finished_.wait(lock, [&] { return !results_.empty() || in_flight_ == 0; });
     if (results_.empty()) throw Error(ErrorCode::order, "VectorEnv::receive: another thread took the last result");
-    Result r = std::move(results_.front());
-    results_.pop_front();
+    Result r = results_.pop();
     busy_[r.env] = false;
     if (--in_flight_ == 0) finished_.notify_all();
     return r;
@@ -104,7 +123,7 @@ class VectorEnv {
 
   /// Requests that have not been received yet.
   [[nodiscard]] std::size_t in_flight() const {
-    const std::lock_guard lock(mutex_);
+    const detail::Lock lock(mutex_);
     return in_flight_;
   }
 
@@ -116,12 +135,15 @@ class VectorEnv {
 
   void enqueue(std::size_t env, std::function<void(Result&)> run) {
     {
-      const std::lock_guard lock(mutex_);
-      if (env >= envs_.size()) throw Error(ErrorCode::bad_input, "VectorEnv: there is no environment " + std::to_string(env));
-      if (busy_[env]) throw Error(ErrorCode::order, "VectorEnv: environment " + std::to_string(env) + " has a request under way; receive its result first");
+      const detail::Lock lock(mutex_);
+      if (env >= envs_.size())
+        throw Error(ErrorCode::bad_input, "VectorEnv: there is no environment " + std::to_string(env));
+      if (busy_[env])
+        throw Error(ErrorCode::order, "VectorEnv: environment " + std::to_string(env) +
+                                          " has a request under way; receive its result first");
       busy_[env] = true;
       ++in_flight_;
-      jobs_.push_back({env, std::move(run)});
+      jobs_.push({env, std::move(run)});
     }
     queued_.notify_one();
   }
@@ -130,11 +152,10 @@ class VectorEnv {
     for (;;) {
       Job job;
       {
-        std::unique_lock lock(mutex_);
+        detail::Lock lock(mutex_);
         queued_.wait(lock, [&] { return ended_ || !jobs_.empty(); });
         if (ended_) return;
-        job = std::move(jobs_.front());
-        jobs_.pop_front();
+        job = jobs_.pop();
       }
       Result result;
       result.env = job.env;
@@ -146,19 +167,19 @@ class VectorEnv {
         result.error = "an exception that is not a std::exception";
       }
       {
-        const std::lock_guard lock(mutex_);
-        results_.push_back(std::move(result));
+        const detail::Lock lock(mutex_);
+        results_.push(std::move(result));
       }
       finished_.notify_one();
     }
   }
 
   std::vector<E> envs_;
-  mutable std::mutex mutex_;
+  mutable detail::Mutex mutex_;
   detail::Condition queued_;
   detail::Condition finished_;
-  std::deque<Job> jobs_;
-  std::deque<Result> results_;
+  detail::Queue<Job> jobs_;
+  detail::Queue<Result> results_;
   std::vector<bool> busy_;
   std::size_t in_flight_ = 0;
   bool ended_ = false;

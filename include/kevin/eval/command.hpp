@@ -73,7 +73,8 @@ enum class Capture { output, errors, both };
     }
     if (waits[1].revents != 0) {
       result.status = child.wait_until(Clock::now());
-      deadline = std::max(deadline, Clock::now() + std::chrono::seconds(1));  // its group is killed: the stream closes now
+      deadline =
+          std::max(deadline, Clock::now() + std::chrono::seconds(1));  // its group is killed: the stream closes now
     }
   }
   return result;

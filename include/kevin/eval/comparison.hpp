@@ -30,13 +30,27 @@ class Poison {
   /// Of type `dtype`, from 64 random bits.
   Poison(DType dtype, std::uint64_t random) noexcept : size_(static_cast<std::size_t>(size_of(dtype))) {
     switch (dtype) {
-      case DType::float64: bits_ = 0x7ff8000000000000ULL | (random & 0x8007ffffffffffffULL); break;
-      case DType::float32: bits_ = 0x7fc00000ULL | (random & 0x803fffffULL); break;
-      case DType::float16: bits_ = 0x7e00ULL | (random & 0x81ffULL); break;
-      case DType::bfloat16: bits_ = 0x7fc0ULL | (random & 0x803fULL); break;
-      case DType::boolean: bits_ = 0x80U | (random & 0x7fU); break;
-      case DType::int64: bits_ = random; break;
-      case DType::int32: bits_ = random & 0xffffffffULL; break;
+      case DType::float64:
+        bits_ = 0x7ff8000000000000ULL | (random & 0x8007ffffffffffffULL);
+        break;
+      case DType::float32:
+        bits_ = 0x7fc00000ULL | (random & 0x803fffffULL);
+        break;
+      case DType::float16:
+        bits_ = 0x7e00ULL | (random & 0x81ffULL);
+        break;
+      case DType::bfloat16:
+        bits_ = 0x7fc0ULL | (random & 0x803fULL);
+        break;
+      case DType::boolean:
+        bits_ = 0x80U | (random & 0x7fU);
+        break;
+      case DType::int64:
+        bits_ = random;
+        break;
+      case DType::int32:
+        bits_ = random & 0xffffffffULL;
+        break;
     }
   }
 
@@ -69,7 +83,8 @@ namespace detail {
   const int exponent = (h >> 10) & 31;
   const int mantissa = h & 1023;
   const double sign = (h & 0x8000) != 0 ? -1.0 : 1.0;
-  if (exponent == 31) return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (exponent == 31)
+    return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   if (exponent == 0) return sign * std::ldexp(static_cast<double>(mantissa), -24);
   return sign * std::ldexp(static_cast<double>(1024 + mantissa), exponent - 25);
 }
@@ -80,7 +95,8 @@ namespace detail {
 /// Whether every element of a block is finite on both sides, written and within the tolerance; collects the largest
 /// errors. The one pass that nearly every block of nearly every candidate takes, so it has no branches.
 template <class T>
-[[nodiscard]] bool clean_block(const T* actual, const T* expected, std::size_t n, Tolerance tolerance, ErrorFigures& f) noexcept {
+[[nodiscard]] bool clean_block(const T* actual, const T* expected, std::size_t n, Tolerance tolerance,
+                               ErrorFigures& f) noexcept {
   double max_absolute = 0;
   double max_relative = 0;
   std::size_t fine = 0;
@@ -88,7 +104,8 @@ template <class T>
     const double e = static_cast<double>(expected[i]);
     const double difference = std::fabs(static_cast<double>(actual[i]) - e);
     const double size = std::fabs(e);
-    fine += static_cast<std::size_t>(difference <= tolerance.absolute + tolerance.relative * size);  // a NaN on either side fails
+    fine += static_cast<std::size_t>(difference <=
+                                     tolerance.absolute + tolerance.relative * size);  // a NaN on either side fails
     max_absolute = difference > max_absolute ? difference : max_absolute;
     const double relative = difference / size;  // a NaN (0/0) loses the comparison; x/0 is left out below
     max_relative = relative > max_relative && size > 0 ? relative : max_relative;
@@ -108,7 +125,8 @@ template <class T>
 
 /// `Stored`: the type in memory; `value`: its value as a double.
 template <class Stored, class Value>
-void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, Tolerance tolerance, std::uint64_t poison, Value value, Difference& d) {
+void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, Tolerance tolerance,
+                   std::uint64_t poison, Value value, Difference& d) {
   constexpr std::size_t block = 1024;
   ErrorFigures& f = d.figures;
   for (std::size_t start = 0; start < n; start += block) {
@@ -146,7 +164,8 @@ void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, 
 }
 
 template <class Stored>
-void compare_integers(const Stored* actual, const Stored* expected, std::size_t n, std::uint64_t poison, Difference& d) {
+void compare_integers(const Stored* actual, const Stored* expected, std::size_t n, std::uint64_t poison,
+                      Difference& d) {
   ErrorFigures& f = d.figures;
   for (std::size_t i = 0; i < n; ++i) {
     if (actual[i] == expected[i]) continue;  // equal is right, even if by chance equal to the poison too
@@ -175,25 +194,41 @@ inline void require_valid(const Tolerance& t) {
 }
 
 /// Compares `n` > 0 elements of type `dtype`, all of them. `poison`: what `actual` held before the launch.
-[[nodiscard]] inline Difference compare(DType dtype, const void* actual, const void* expected, std::int64_t n, const Tolerance& tolerance, const Poison& poison) {
+[[nodiscard]] inline Difference compare(DType dtype, const void* actual, const void* expected, std::int64_t n,
+                                        const Tolerance& tolerance, const Poison& poison) {
   KEVIN_ASSERT(n > 0);
   Difference d;
   d.figures.elements = n;
   const auto count = static_cast<std::size_t>(n);
   const auto reals = [&]<class T>(const T*, auto value) {
-    detail::compare_reals(static_cast<const T*>(actual), static_cast<const T*>(expected), count, tolerance, poison.bits(), value, d);
+    detail::compare_reals(static_cast<const T*>(actual), static_cast<const T*>(expected), count, tolerance,
+                          poison.bits(), value, d);
   };
   const auto integers = [&]<class T>(const T*) {
     detail::compare_integers(static_cast<const T*>(actual), static_cast<const T*>(expected), count, poison.bits(), d);
   };
   switch (dtype) {
-    case DType::float32: reals(static_cast<const float*>(nullptr), [](float x) { return static_cast<double>(x); }); break;
-    case DType::float64: reals(static_cast<const double*>(nullptr), [](double x) { return x; }); break;
-    case DType::float16: reals(static_cast<const std::uint16_t*>(nullptr), detail::half_to_double); break;
-    case DType::bfloat16: reals(static_cast<const std::uint16_t*>(nullptr), detail::bfloat16_to_double); break;
-    case DType::int32: integers(static_cast<const std::int32_t*>(nullptr)); break;
-    case DType::int64: integers(static_cast<const std::int64_t*>(nullptr)); break;
-    case DType::boolean: integers(static_cast<const std::uint8_t*>(nullptr)); break;  // as bytes: a bool of value 2 is wrong
+    case DType::float32:
+      reals(static_cast<const float*>(nullptr), [](float x) { return static_cast<double>(x); });
+      break;
+    case DType::float64:
+      reals(static_cast<const double*>(nullptr), [](double x) { return x; });
+      break;
+    case DType::float16:
+      reals(static_cast<const std::uint16_t*>(nullptr), detail::half_to_double);
+      break;
+    case DType::bfloat16:
+      reals(static_cast<const std::uint16_t*>(nullptr), detail::bfloat16_to_double);
+      break;
+    case DType::int32:
+      integers(static_cast<const std::int32_t*>(nullptr));
+      break;
+    case DType::int64:
+      integers(static_cast<const std::int64_t*>(nullptr));
+      break;
+    case DType::boolean:
+      integers(static_cast<const std::uint8_t*>(nullptr));
+      break;  // as bytes: a bool of value 2 is wrong
   }
   return d;
 }
@@ -215,17 +250,20 @@ inline void accumulate(ErrorFigures& sum, const ErrorFigures& f) noexcept {
   return "wrong_values";
 }
 
-/// Says in one line how an output is wrong: counts, where, and the largest errors to two digits. Never an expected value,
-/// and no more digits: over several turns precise errors would give the answers away.
+/// Says in one line how an output is wrong: counts, where, and the largest errors to two digits. Never an expected
+/// value, and no more digits: over several turns precise errors would give the answers away.
 [[nodiscard]] inline std::string describe(const std::string& output, const Difference& d) {
   const ErrorFigures& f = d.figures;
-  std::string text = output + ": " + std::to_string(f.wrong) + " of " + std::to_string(f.elements) + " elements are wrong";
+  std::string text =
+      output + ": " + std::to_string(f.wrong) + " of " + std::to_string(f.elements) + " elements are wrong";
   if (f.unwritten > 0) text += ", " + std::to_string(f.unwritten) + " of them never written";
   if (f.not_finite > 0) text += ", " + std::to_string(f.not_finite) + " of them NaN or infinite";
-  if (d.first_wrong >= 0) text += " (between flat index " + std::to_string(d.first_wrong) + " and " + std::to_string(d.last_wrong) + ")";
+  if (d.first_wrong >= 0)
+    text += " (between flat index " + std::to_string(d.first_wrong) + " and " + std::to_string(d.last_wrong) + ")";
   if (f.wrong > f.unwritten + f.not_finite) {
     char figures[96];
-    std::snprintf(figures, sizeof figures, "; largest absolute error %.1e, largest relative error %.1e", f.max_absolute, f.max_relative);
+    std::snprintf(figures, sizeof figures, "; largest absolute error %.1e, largest relative error %.1e", f.max_absolute,
+                  f.max_relative);
     text += figures;
   }
   return text;

@@ -33,7 +33,9 @@ class DeterministicTimes {
     v.speedup.reset();
     // remarks on the measurement
     v.flags.erase(std::remove_if(v.flags.begin(), v.flags.end(),
-                                 [](std::string_view f) { return f == "unsteady_times" || f == "few_samples" || f == "below_clock_resolution"; }),
+                                 [](std::string_view f) {
+                                   return f == "unsteady_times" || f == "few_samples" || f == "below_clock_resolution";
+                                 }),
                   v.flags.end());
     if (!v.correct()) return v;
     Rng rng(derive_seed(derive_seed(0, task.id), candidate.source), "time");

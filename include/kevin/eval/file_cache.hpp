@@ -24,7 +24,8 @@ namespace kevin::eval {
 
 /// FNV-1a with 64 bits (Fowler, Noll, Vo): for file names and to notice damage, not against an enemy.
 struct Fnv1a {
-  [[nodiscard]] constexpr std::uint64_t operator()(std::string_view text, std::uint64_t hash = 0xcbf29ce484222325ULL) const noexcept {
+  [[nodiscard]] constexpr std::uint64_t operator()(std::string_view text,
+                                                   std::uint64_t hash = 0xcbf29ce484222325ULL) const noexcept {
     for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
     return hash;
   }
@@ -34,7 +35,7 @@ namespace detail {
 
 /// Reads all of an open file into `text`; false on an error.
 [[nodiscard]] inline bool read_all(int fd, std::string& text) {
-  struct stat info{};
+  struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return false;
   text.resize(static_cast<std::size_t>(info.st_size));
   std::size_t done = 0;
@@ -64,8 +65,10 @@ namespace detail {
   std::error_code ignored;
   if (folder.has_parent_path()) std::filesystem::create_directories(folder.parent_path(), ignored);
   ::mkdir(folder.c_str(), 0700);
-  struct stat own{}, above{};
-  if (::lstat(folder.c_str(), &own) != 0 || !S_ISDIR(own.st_mode) || own.st_uid != ::geteuid() || (own.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+  struct stat own {
+  }, above{};
+  if (::lstat(folder.c_str(), &own) != 0 || !S_ISDIR(own.st_mode) || own.st_uid != ::geteuid() ||
+      (own.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return false;
   }
   const std::filesystem::path parent = folder.has_parent_path() ? folder.parent_path() : std::filesystem::path(".");
@@ -109,7 +112,8 @@ class BasicFileCache {
       rest.remove_prefix(sizeof n);
       return n;
     };
-    if (rest.size() < magic.size() + 3 * sizeof(std::uint64_t) || rest.substr(0, magic.size()) != magic) return std::nullopt;
+    if (rest.size() < magic.size() + 3 * sizeof(std::uint64_t) || rest.substr(0, magic.size()) != magic)
+      return std::nullopt;
     rest.remove_prefix(magic.size());
     const std::uint64_t key_size = number();
     const std::uint64_t value_size = number();
@@ -136,8 +140,8 @@ class BasicFileCache {
     std::string temporary = (folder_ / ".new-XXXXXX").string();
     const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
     if (!file) return false;
-    if (detail::write_all(file.get(), head) && detail::write_all(file.get(), key) && detail::write_all(file.get(), value) &&
-        ::rename(temporary.c_str(), path(key).c_str()) == 0) {
+    if (detail::write_all(file.get(), head) && detail::write_all(file.get(), key) &&
+        detail::write_all(file.get(), value) && ::rename(temporary.c_str(), path(key).c_str()) == 0) {
       return true;
     }
     ::unlink(temporary.c_str());

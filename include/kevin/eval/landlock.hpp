@@ -72,17 +72,22 @@ class LandlockRuleset {
   /// Throws Error(unsupported) where the kernel has no Landlock.
   LandlockRuleset() : abi_(landlock_abi()) {
     if (abi_ < 1) {
-      throw Error(ErrorCode::unsupported,
-                  abi_ == -EOPNOTSUPP
-                      ? "Landlock is built into this kernel but switched off: add landlock to the kernel's lsm= boot parameter"
-                  : abi_ == -EPERM ? "Landlock is forbidden here, probably by a container's seccomp profile: allow the landlock_* system calls"
-                                   : "this kernel has no Landlock: Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK is needed");
+      throw Error(
+          ErrorCode::unsupported,
+          abi_ == -EOPNOTSUPP
+              ? "Landlock is built into this kernel but switched off: add landlock to the kernel's lsm= boot parameter"
+          : abi_ == -EPERM
+              ? "Landlock is forbidden here, probably by a container's seccomp profile: allow the landlock_* system "
+                "calls"
+              : "this kernel has no Landlock: Linux 5.13 or later with CONFIG_SECURITY_LANDLOCK is needed");
     }
     detail::LandlockRulesetAttributes attributes{};
     attributes.files = detail::landlock_all_files(abi_);
     attributes.network = abi_ >= 4 ? 3U : 0U;
     attributes.scoped = abi_ >= 6 ? 3U : 0U;
-    const std::size_t size = abi_ >= 6 ? sizeof attributes : abi_ >= 4 ? offsetof(detail::LandlockRulesetAttributes, scoped) : offsetof(detail::LandlockRulesetAttributes, network);
+    const std::size_t size = abi_ >= 6   ? sizeof attributes
+                             : abi_ >= 4 ? offsetof(detail::LandlockRulesetAttributes, scoped)
+                                         : offsetof(detail::LandlockRulesetAttributes, network);
     fd_.reset(static_cast<int>(::syscall(detail::landlock_create_ruleset, &attributes, size, 0U)));
     if (!fd_) detail::throw_errno("landlock_create_ruleset");
   }
@@ -94,10 +99,12 @@ class LandlockRuleset {
   /// `writable`. Throws Error(not_found) when it does not exist.
   void allow(const std::filesystem::path& path, bool writable) {
     const Descriptor parent(::open(path.c_str(), O_PATH | O_CLOEXEC));
-    struct stat info{};
-    if (!parent || ::fstat(parent.get(), &info) != 0) throw Error(ErrorCode::not_found, "landlock: " + path.string() + ": " + detail::errno_text(errno));
+    struct stat info {};
+    if (!parent || ::fstat(parent.get(), &info) != 0)
+      throw Error(ErrorCode::not_found, "landlock: " + path.string() + ": " + detail::errno_text(errno));
     detail::LandlockPathRule rule{};
-    rule.allowed = writable ? detail::landlock_all_files(abi_) : detail::landlock_execute | detail::landlock_read_file | detail::landlock_read_directory;
+    rule.allowed = writable ? detail::landlock_all_files(abi_)
+                            : detail::landlock_execute | detail::landlock_read_file | detail::landlock_read_directory;
     if (!S_ISDIR(info.st_mode)) rule.allowed &= detail::landlock_file_rights & detail::landlock_all_files(abi_);
     rule.parent = parent.get();
     if (::syscall(detail::landlock_add_rule, fd_.get(), 1 /* LANDLOCK_RULE_PATH_BENEATH */, &rule, 0U) != 0) {

@@ -41,7 +41,8 @@ inline void seal(const Descriptor& fd, int seals) {
 
 /// A file in memory that holds `content` and that nobody can change any more, this process included.
 /// `executable`: it may be mapped executable (a shared object). Throws Error(resource | unsupported).
-[[nodiscard]] inline Descriptor sealed_memory_file(const char* name, std::span<const std::byte> content, bool executable) {
+[[nodiscard]] inline Descriptor sealed_memory_file(const char* name, std::span<const std::byte> content,
+                                                   bool executable) {
   Descriptor fd = detail::create_memory_file(name, executable);
   std::size_t done = 0;
   while (done < content.size()) {

@@ -51,7 +51,9 @@ class Child {
  public:
   Child() = default;
   Child(Child&& other) noexcept
-      : pid_(std::exchange(other.pid_, -1)), pidfd_(std::move(other.pidfd_)), status_(std::exchange(other.status_, {})) {}
+      : pid_(std::exchange(other.pid_, -1)),
+        pidfd_(std::move(other.pidfd_)),
+        status_(std::exchange(other.status_, {})) {}
   Child& operator=(Child&& other) noexcept {
     if (this != &other) {
       finish();
@@ -113,7 +115,8 @@ class Child {
     kill();  // members of the group that outlived their leader
     siginfo_t info{};
     int result = 0;
-    while ((result = ::waitid(static_cast<idtype_t>(P_PID), static_cast<id_t>(pid_), &info, WEXITED)) < 0 && errno == EINTR) {
+    while ((result = ::waitid(static_cast<idtype_t>(P_PID), static_cast<id_t>(pid_), &info, WEXITED)) < 0 &&
+           errno == EINTR) {
     }
     pidfd_.reset();
     if (result < 0) {

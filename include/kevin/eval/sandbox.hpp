@@ -32,18 +32,42 @@ namespace kevin::eval {
 [[nodiscard]] inline std::vector<sock_filter> runner_seccomp(int threads, pid_t self = 0) {
   using enum SeccompAction;
   SeccompFilter filter(deny);
-  for (const char* name : {
-           "read", "write", "writev", "pread64", "lseek", "close", "openat", "fstat",   // control messages, the loader
-           "mmap", "munmap", "mremap", "madvise", "brk", "mprotect",                    // memory; mprotect: relro
-           "futex", "sched_yield", "sched_getaffinity", "set_robust_list", "rseq",      // threads and locks
-           "rt_sigprocmask", "rt_sigreturn",                                            // thread start, abort
-           "clock_gettime", "clock_getres", "gettimeofday", "time", "getrandom",        // mostly answered by the vdso
-           "getpid", "gettid", "exit", "exit_group", "restart_syscall"}) {
+  for (const char* name : {"read",
+                           "write",
+                           "writev",
+                           "pread64",
+                           "lseek",
+                           "close",
+                           "openat",
+                           "fstat",  // control messages, the loader
+                           "mmap",
+                           "munmap",
+                           "mremap",
+                           "madvise",
+                           "brk",
+                           "mprotect",  // memory; mprotect: relro
+                           "futex",
+                           "sched_yield",
+                           "sched_getaffinity",
+                           "set_robust_list",
+                           "rseq",  // threads and locks
+                           "rt_sigprocmask",
+                           "rt_sigreturn",  // thread start, abort
+                           "clock_gettime",
+                           "clock_getres",
+                           "gettimeofday",
+                           "time",
+                           "getrandom",  // mostly answered by the vdso
+                           "getpid",
+                           "gettid",
+                           "exit",
+                           "exit_group",
+                           "restart_syscall"}) {
     filter.add(allow, name);
   }
   constexpr std::uint64_t all = ~0ULL;
   filter.add(allow, "newfstatat", {{3, AT_EMPTY_PATH, AT_EMPTY_PATH}});  // fstat of the newer C libraries
-  filter.add(allow, "prlimit64", {{2, all, 0}});                        // ask for limits, not set them
+  filter.add(allow, "prlimit64", {{2, all, 0}});                         // ask for limits, not set them
   if (self != 0) {
     const auto own = static_cast<std::uint64_t>(self);
     filter.add(allow, "tgkill", {{0, 0xffffffffU, own}, {2, 0xffffffffU, SIGABRT}});
@@ -64,24 +88,136 @@ namespace kevin::eval {
 [[nodiscard]] inline std::vector<sock_filter> compiler_seccomp() {
   using enum SeccompAction;
   SeccompFilter filter(allow);
-  for (const char* name : {
-           "socket", "socketpair", "socketcall", "bind", "listen", "accept", "accept4", "connect", "sendto", "sendmsg", "sendmmsg",
-           "recvfrom", "recvmsg", "recvmmsg",
-           "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "pidfd_getfd", "pidfd_open",
-           "pidfd_send_signal", "kcmp", "kill", "tkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo",
-           "setsid", "setpgid",  // the group is what gets killed at the limit
-           "io_uring_setup", "io_uring_enter", "io_uring_register", "io_setup", "io_submit", "bpf", "userfaultfd",
-           "perf_event_open", "keyctl", "add_key", "request_key", "fanotify_init", "inotify_init", "inotify_init1",
-           "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig", "fsmount",
-           "fspick", "mount_setattr", "statmount", "listmount", "open_by_handle_at", "name_to_handle_at", "quotactl", "quotactl_fd",
-           "unshare", "setns", "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
-           "swapon", "swapoff", "acct", "syslog", "sethostname", "setdomainname", "settimeofday", "clock_settime",
-           "clock_adjtime", "adjtimex", "stime", "iopl", "ioperm", "modify_ldt", "vm86", "vm86old", "personality", "lookup_dcookie",
-           "vhangup", "nfsservctl", "uselib", "_sysctl", "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid",
-           "setgroups", "setfsuid", "setfsgid", "capset", "mknod", "mknodat", "shmget", "shmat", "shmctl", "semget", "semop",
-           "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink", "memfd_secret",
-           "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr", "setpriority", "ioprio_set",
-           "migrate_pages", "move_pages", "mbind", "set_mempolicy", "set_mempolicy_home_node", "timer_create", "setitimer"}) {
+  for (const char* name : {"socket",
+                           "socketpair",
+                           "socketcall",
+                           "bind",
+                           "listen",
+                           "accept",
+                           "accept4",
+                           "connect",
+                           "sendto",
+                           "sendmsg",
+                           "sendmmsg",
+                           "recvfrom",
+                           "recvmsg",
+                           "recvmmsg",
+                           "ptrace",
+                           "process_vm_readv",
+                           "process_vm_writev",
+                           "process_madvise",
+                           "process_mrelease",
+                           "pidfd_getfd",
+                           "pidfd_open",
+                           "pidfd_send_signal",
+                           "kcmp",
+                           "kill",
+                           "tkill",
+                           "rt_sigqueueinfo",
+                           "rt_tgsigqueueinfo",
+                           "setsid",
+                           "setpgid",  // the group is what gets killed at the limit
+                           "io_uring_setup",
+                           "io_uring_enter",
+                           "io_uring_register",
+                           "io_setup",
+                           "io_submit",
+                           "bpf",
+                           "userfaultfd",
+                           "perf_event_open",
+                           "keyctl",
+                           "add_key",
+                           "request_key",
+                           "fanotify_init",
+                           "inotify_init",
+                           "inotify_init1",
+                           "mount",
+                           "umount",
+                           "umount2",
+                           "pivot_root",
+                           "chroot",
+                           "move_mount",
+                           "open_tree",
+                           "fsopen",
+                           "fsconfig",
+                           "fsmount",
+                           "fspick",
+                           "mount_setattr",
+                           "statmount",
+                           "listmount",
+                           "open_by_handle_at",
+                           "name_to_handle_at",
+                           "quotactl",
+                           "quotactl_fd",
+                           "unshare",
+                           "setns",
+                           "init_module",
+                           "finit_module",
+                           "delete_module",
+                           "kexec_load",
+                           "kexec_file_load",
+                           "reboot",
+                           "swapon",
+                           "swapoff",
+                           "acct",
+                           "syslog",
+                           "sethostname",
+                           "setdomainname",
+                           "settimeofday",
+                           "clock_settime",
+                           "clock_adjtime",
+                           "adjtimex",
+                           "stime",
+                           "iopl",
+                           "ioperm",
+                           "modify_ldt",
+                           "vm86",
+                           "vm86old",
+                           "personality",
+                           "lookup_dcookie",
+                           "vhangup",
+                           "nfsservctl",
+                           "uselib",
+                           "_sysctl",
+                           "setuid",
+                           "setgid",
+                           "setreuid",
+                           "setregid",
+                           "setresuid",
+                           "setresgid",
+                           "setgroups",
+                           "setfsuid",
+                           "setfsgid",
+                           "capset",
+                           "mknod",
+                           "mknodat",
+                           "shmget",
+                           "shmat",
+                           "shmctl",
+                           "semget",
+                           "semop",
+                           "semtimedop",
+                           "semctl",
+                           "msgget",
+                           "msgsnd",
+                           "msgrcv",
+                           "msgctl",
+                           "mq_open",
+                           "mq_unlink",
+                           "memfd_secret",
+                           "sched_setaffinity",
+                           "sched_setscheduler",
+                           "sched_setparam",
+                           "sched_setattr",
+                           "setpriority",
+                           "ioprio_set",
+                           "migrate_pages",
+                           "move_pages",
+                           "mbind",
+                           "set_mempolicy",
+                           "set_mempolicy_home_node",
+                           "timer_create",
+                           "setitimer"}) {
     filter.add(deny, name);
   }
   for (const int young : {457, 458, 467}) filter.add(deny, young);  // statmount, listmount, open_tree_attr
@@ -106,7 +242,8 @@ inline void require_sandbox() {
   if (::syscall(SYS_seccomp, 2 /* SECCOMP_GET_ACTION_AVAIL */, 0, &action) != 0) {
     lack("seccomp filters: Linux 4.14 or later with CONFIG_SECCOMP_FILTER is needed");
   }
-  if (::syscall(SYS_close_range, ~0U, ~0U, 4U) != 0) lack("close_range with CLOSE_RANGE_CLOEXEC: Linux 5.11 or later is needed");
+  if (::syscall(SYS_close_range, ~0U, ~0U, 4U) != 0)
+    lack("close_range with CLOSE_RANGE_CLOEXEC: Linux 5.11 or later is needed");
   const Descriptor self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   if (!self) lack("pidfd_open: Linux 5.3 or later is needed, and a container must not forbid it");
   const auto attempt = [&](auto&& make) {

@@ -20,8 +20,8 @@
 namespace kevin::eval {
 
 /// A private folder below the system's temporary folder, removed with everything in it on destruction; what a process
-/// left that died before is removed when the next one makes its own. A living owner holds a lock (flock) on its folder, so
-/// that a process id used again or another container's do not mislead the sweep.
+/// left that died before is removed when the next one makes its own. A living owner holds a lock (flock) on its folder,
+/// so that a process id used again or another container's do not mislead the sweep.
 class Scratch {
  public:
   /// Names begin with `prefix`. Throws Error(resource) when the folder cannot be made.
@@ -31,7 +31,8 @@ class Scratch {
     if (error) parent = "/tmp";
     sweep(parent, prefix);
     std::string name = (parent / (std::string(prefix) + "XXXXXX")).string();
-    if (!::mkdtemp(name.data())) detail::throw_errno("making a temporary folder " + name + " (TMPDIR names another place)");
+    if (!::mkdtemp(name.data()))
+      detail::throw_errno("making a temporary folder " + name + " (TMPDIR names another place)");
     folder_ = std::filesystem::canonical(name);
     lock_.reset(::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock_ || ::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) detail::throw_errno("locking " + name);
@@ -69,9 +70,10 @@ class Scratch {
  private:
   static void sweep(const std::filesystem::path& parent, std::string_view prefix) {
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry(parent, error), end; !error && entry != end;
+         entry.increment(error)) {
       if (!entry->path().filename().string().starts_with(prefix)) continue;
-      struct stat info{};
+      struct stat info {};
       // A folder this young may be about to be locked by its owner.
       if (::lstat(entry->path().c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() ||
           info.st_mtime + 30 > std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())) {

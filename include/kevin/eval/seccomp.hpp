@@ -28,9 +28,9 @@ namespace kevin::eval {
 enum class SeccompAction : std::uint32_t {
   allow = 0x7fff0000U,
   kill_process = 0x80000000U,
-  deny = 0x00050000U | EPERM,         ///< the call fails with EPERM
-  unavailable = 0x00050000U | ENOSYS, ///< as on a kernel that lacks the call: libraries fall back
-  try_again = 0x00050000U | EAGAIN,   ///< as when a limit of processes is reached
+  deny = 0x00050000U | EPERM,          ///< the call fails with EPERM
+  unavailable = 0x00050000U | ENOSYS,  ///< as on a kernel that lacks the call: libraries fall back
+  try_again = 0x00050000U | EAGAIN,    ///< as when a limit of processes is reached
 };
 
 /// Condition on one argument of a system call: (argument & mask) == value.
@@ -68,8 +68,8 @@ class SeccompLibrary {
     std::uint64_t a;
     std::uint64_t b;
   };
-  static constexpr int masked_equal = 7;          // SCMP_CMP_MASKED_EQ
-  static constexpr int attribute_bad_arch = 2;    // SCMP_FLTATR_ACT_BADARCH
+  static constexpr int masked_equal = 7;        // SCMP_CMP_MASKED_EQ
+  static constexpr int attribute_bad_arch = 2;  // SCMP_FLTATR_ACT_BADARCH
 
   void* (*init)(std::uint32_t) = nullptr;
   void (*release)(void*) = nullptr;
@@ -86,7 +86,9 @@ class SeccompLibrary {
   template <class Function>
   void load(Function& function, const char* name) {
     void* symbol = ::dlsym(handle_.get(), name);
-    if (!symbol) throw Error(ErrorCode::unsupported, std::string("libseccomp.so.2 has no function ") + name + ": version 2.3 or later is needed");
+    if (!symbol)
+      throw Error(ErrorCode::unsupported,
+                  std::string("libseccomp.so.2 has no function ") + name + ": version 2.3 or later is needed");
     function = reinterpret_cast<Function>(symbol);
   }
 
@@ -103,7 +105,8 @@ class SeccompFilter {
   explicit SeccompFilter(SeccompAction standard) : standard_(standard) {
     context_ = Context(library_.init(static_cast<std::uint32_t>(standard)), library_.release);
     if (!context_) throw Error(ErrorCode::resource, "seccomp_init failed");
-    check(library_.set_attribute(context_.get(), library_.attribute_bad_arch, static_cast<std::uint32_t>(SeccompAction::kill_process)),
+    check(library_.set_attribute(context_.get(), library_.attribute_bad_arch,
+                                 static_cast<std::uint32_t>(SeccompAction::kill_process)),
           "setting the answer to foreign ABIs");
   }
 
@@ -132,9 +135,11 @@ class SeccompFilter {
     if (!file) detail::throw_errno("memfd_create");
     check(library_.export_bpf(context_.get(), file.get()), "exporting the program");
     const off_t bytes = ::lseek(file.get(), 0, SEEK_END);
-    if (bytes <= 0 || static_cast<std::size_t>(bytes) % sizeof(sock_filter) != 0) throw Error(ErrorCode::internal, "seccomp_export_bpf wrote no program");
+    if (bytes <= 0 || static_cast<std::size_t>(bytes) % sizeof(sock_filter) != 0)
+      throw Error(ErrorCode::internal, "seccomp_export_bpf wrote no program");
     std::vector<sock_filter> filter(static_cast<std::size_t>(bytes) / sizeof(sock_filter));
-    if (::pread(file.get(), filter.data(), static_cast<std::size_t>(bytes), 0) != bytes) detail::throw_errno("reading a seccomp program");
+    if (::pread(file.get(), filter.data(), static_cast<std::size_t>(bytes), 0) != bytes)
+      detail::throw_errno("reading a seccomp program");
     return filter;
   }
 
@@ -157,7 +162,8 @@ inline void install_seccomp(std::span<const sock_filter> filter) {
   program.len = static_cast<unsigned short>(filter.size());
   program.filter = const_cast<sock_filter*>(filter.data());
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) detail::throw_errno("no_new_privs");
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) detail::throw_errno("installing a seccomp filter");
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+    detail::throw_errno("installing a seccomp filter");
 }
 
 }  // namespace kevin::eval

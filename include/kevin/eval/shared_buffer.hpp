@@ -26,10 +26,11 @@ enum class Access : std::uint8_t { read_only, read_write };
 /// made (F_SEAL_FUTURE_WRITE): no descriptor of it, in no process, can ever be written to or mapped writable again, and
 /// mprotect on the runner's mapping fails. So inputs need no integrity check: they cannot change.
 ///
-/// Layout of the file, whole pages: [slack][tensor][slack]. The tensor starts at a multiple of 64 bytes and ends as near
-/// to the end of the last page as that allows, because what follows in the runner is a guard page: an access past the end
-/// faults at once, or lands in fewer than 64 bytes of slack. Both slacks hold random canary bytes: intact() tells whether
-/// somebody wrote to them. (A canary alone would miss reads; a guard page alone would miss the last few bytes.)
+/// Layout of the file, whole pages: [slack][tensor][slack]. The tensor starts at a multiple of 64 bytes and ends as
+/// near to the end of the last page as that allows, because what follows in the runner is a guard page: an access past
+/// the end faults at once, or lands in fewer than 64 bytes of slack. Both slacks hold random canary bytes: intact()
+/// tells whether somebody wrote to them. (A canary alone would miss reads; a guard page alone would miss the last few
+/// bytes.)
 class SharedBuffer {
  public:
   static constexpr std::size_t alignment = 64;
@@ -60,8 +61,13 @@ class SharedBuffer {
   }
 
   SharedBuffer(SharedBuffer&& other) noexcept
-      : bytes_(other.bytes_), mapped_(other.mapped_), offset_(other.offset_), access_(other.access_),
-        file_(std::move(other.file_)), memory_(std::exchange(other.memory_, nullptr)), canary_(std::move(other.canary_)) {}
+      : bytes_(other.bytes_),
+        mapped_(other.mapped_),
+        offset_(other.offset_),
+        access_(other.access_),
+        file_(std::move(other.file_)),
+        memory_(std::exchange(other.memory_, nullptr)),
+        canary_(std::move(other.canary_)) {}
   SharedBuffer& operator=(SharedBuffer&&) = delete;
   SharedBuffer(const SharedBuffer&) = delete;
   SharedBuffer& operator=(const SharedBuffer&) = delete;

@@ -26,15 +26,15 @@ struct Limits {
 /// What to start, and inside which walls.
 struct SpawnOptions {
   std::filesystem::path program;
-  std::vector<std::string> arguments;         ///< without the program's own name
-  std::vector<std::string> environment;       ///< "NAME=value"; exactly these, never the parent's
-  std::filesystem::path directory;            ///< working directory; empty = the parent's
+  std::vector<std::string> arguments;    ///< without the program's own name
+  std::vector<std::string> environment;  ///< "NAME=value"; exactly these, never the parent's
+  std::filesystem::path directory;       ///< working directory; empty = the parent's
   /// {descriptor here, number in the child}. 0, 1 and 2 where not named are /dev/null; every other one is closed.
   std::vector<std::pair<int, int>> descriptors;
   Limits limits;
-  int landlock_ruleset = -1;                  ///< see landlock(); -1 = none
-  std::span<const sock_filter> seccomp;       ///< must allow execve; empty = none; has to outlive the call of spawn
-  std::vector<int> cpus;                      ///< processors it may run on; empty = unchanged
+  int landlock_ruleset = -1;             ///< see landlock(); -1 = none
+  std::span<const sock_filter> seccomp;  ///< must allow execve; empty = none; has to outlive the call of spawn
+  std::vector<int> cpus;                 ///< processors it may run on; empty = unchanged
 };
 
 }  // namespace kevin::eval

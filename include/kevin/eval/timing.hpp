@@ -61,7 +61,8 @@ class CpuClock {
     const double j = static_cast<double>(k);
     // lgamma_r, since lgamma writes a global sign
     int sign = 0;
-    const double log_p = ::lgamma_r(count + 1, &sign) - ::lgamma_r(j + 1, &sign) - ::lgamma_r(count - j + 1, &sign) - count * std::log(2.0);
+    const double log_p = ::lgamma_r(count + 1, &sign) - ::lgamma_r(j + 1, &sign) - ::lgamma_r(count - j + 1, &sign) -
+                         count * std::log(2.0);
     cumulative += std::exp(log_p);
     if (cumulative > 0.025) break;
     rank = k;
@@ -85,18 +86,19 @@ class CpuClock {
 
 /// When to stop measuring.
 struct StoppingRule {
-  std::int64_t min_rounds = 8;   ///< below 6, no confidence interval exists
+  std::int64_t min_rounds = 8;  ///< below 6, no confidence interval exists
   std::int64_t max_rounds = 30;
-  double width = 0.08;           ///< enough when both intervals are narrower than this share of their medians
-  double budget_ms = 150;        ///< time spent inside both sides' calls; then min_rounds, or a third of them for calls
-                                 ///< so slow that they cost four budgets, is enough
-  double overhead_ms = 15;       ///< time spent on drawing and checking between the calls; then min_rounds is enough
+  double width = 0.08;      ///< enough when both intervals are narrower than this share of their medians
+  double budget_ms = 150;   ///< time spent inside both sides' calls; then min_rounds, or a third of them for calls
+                            ///< so slow that they cost four budgets, is enough
+  double overhead_ms = 15;  ///< time spent on drawing and checking between the calls; then min_rounds is enough
 };
 
 /// Whether the two sides' samples (milliseconds, one each a round) suffice, after `spent_ms` inside the calls and
 /// `overhead_ms` between them. The rule looks at the widths only, never at which side is ahead, so that stopping early
 /// favours nobody.
-[[nodiscard]] inline bool enough(const StoppingRule& rule, const Timing& candidate, const Timing& baseline, double spent_ms, double overhead_ms) noexcept {
+[[nodiscard]] inline bool enough(const StoppingRule& rule, const Timing& candidate, const Timing& baseline,
+                                 double spent_ms, double overhead_ms) noexcept {
   const std::int64_t n = std::min(candidate.samples, baseline.samples);
   if (n >= rule.max_rounds) return true;
   if (spent_ms >= 4 * rule.budget_ms && n >= std::max<std::int64_t>(1, rule.min_rounds / 3)) return true;

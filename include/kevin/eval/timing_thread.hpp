@@ -30,7 +30,8 @@ inline std::mutex exclusive_timing;
   CPU_ZERO(&allowed);
   if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0) detail::throw_errno("asking for this thread's processors");
   if (count > CPU_COUNT(&allowed)) {
-    throw Error(ErrorCode::bad_input, std::to_string(count) + " threads wanted, but this process may use " + std::to_string(CPU_COUNT(&allowed)) + " processor(s)");
+    throw Error(ErrorCode::bad_input, std::to_string(count) + " threads wanted, but this process may use " +
+                                          std::to_string(CPU_COUNT(&allowed)) + " processor(s)");
   }
   cpu_set_t chosen;
   CPU_ZERO(&chosen);

@@ -16,8 +16,8 @@ namespace kevin {
 
 /// What is carried of an earlier turn.
 struct PastTurn {
-  std::string summary;    ///< the agent's own, in place of its thought
-  std::string source;     ///< empty when no kernel could be read from the answer
+  std::string summary;  ///< the agent's own, in place of its thought
+  std::string source;   ///< empty when no kernel could be read from the answer
   Verdict verdict;
   Score score;            ///< for policies that choose turns by it; prompts do not show it
   std::string thought{};  ///< empty unless the ContextPolicy keeps thoughts
@@ -34,9 +34,9 @@ struct Context {
 
 /// A ContextPolicy decides what of the past the next prompt carries.
 ///
-/// Semantics that the compiler cannot check: the result's task is `task` and its turn is `past.size()`; its history is made
-/// of turns of `past` in time order, and `dropped` counts the others; the same arguments give the same result; it may be
-/// called from several threads at once. Models: SummarizedThoughts (the default), FullHistory, LastTurn.
+/// Semantics that the compiler cannot check: the result's task is `task` and its turn is `past.size()`; its history is
+/// made of turns of `past` in time order, and `dropped` counts the others; the same arguments give the same result; it
+/// may be called from several threads at once. Models: SummarizedThoughts (the default), FullHistory, LastTurn.
 ///
 /// Smallest model:
 ///     struct Nothing {
@@ -45,7 +45,8 @@ struct Context {
 ///       }
 ///     };
 template <class C>
-concept ContextPolicy = std::copy_constructible<C> && requires(const C& policy, const std::shared_ptr<const Task>& task, std::span<const PastTurn> past) {
+concept ContextPolicy = std::copy_constructible<C> &&
+    requires(const C& policy, const std::shared_ptr<const Task>& task, std::span<const PastTurn> past) {
   { policy.compact(task, past) } -> std::same_as<Context>;
 };
 

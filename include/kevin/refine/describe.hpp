@@ -1,15 +1,11 @@
 #ifndef KEVIN_REFINE_DESCRIBE_HPP
 #define KEVIN_REFINE_DESCRIBE_HPP
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <type_traits>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -22,16 +18,30 @@ namespace detail::description {
 
 /// The shortest text that reads back as the same number: 2, 0.1, 1e-05.
 [[nodiscard]] inline std::string number_text(double value) {
-  std::array<char, 32> buffer{};
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
-  return {buffer.data(), result.ptr};
+  char buffer[32];
+  const std::to_chars_result result = std::to_chars(buffer, buffer + sizeof buffer, value);
+  return std::string(buffer, result.ptr);
 }
 
-template <class T>
-[[nodiscard]] std::string list_text(const std::vector<T>& values) {
+[[nodiscard]] inline std::string list_text(const std::vector<std::int64_t>& values) {
   std::string text = "[";
   for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(values[i]);
   return text + ']';
+}
+
+/// The argument of this name; null without one. A loop, since map::find would be compiled in every file that includes
+/// this.
+[[nodiscard]] inline const OpArgument* find_argument(const Op& op, std::string_view name) {
+  for (const auto& [key, value] : op.args) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+/// The same for an argument that is a text; null when it is anything else.
+[[nodiscard]] inline const std::string* find_text(const Op& op, std::string_view name) {
+  const OpArgument* value = find_argument(op, name);
+  return value == nullptr ? nullptr : std::get_if<std::string>(value);
 }
 
 [[nodiscard]] inline std::string argument_text(const OpArgument& value) {
@@ -84,59 +94,64 @@ template <class T>
 
 /// An argument that says nothing to a reader: sizes that the shapes show, and defaults.
 [[nodiscard]] inline bool is_noise(const Op& op, const std::string& name, const OpArgument& value) {
-  static constexpr std::array<std::string_view, 20> always = {"in_features",
-                                                              "out_features",
-                                                              "in_channels",
-                                                              "out_channels",
-                                                              "num_features",
-                                                              "num_channels",
-                                                              "m",
-                                                              "k",
-                                                              "n",
-                                                              "batch",
-                                                              "head_dim",
-                                                              "spatial_dims",
-                                                              "affine",
-                                                              "momentum",
-                                                              "composed",
-                                                              "parameter_shape",
-                                                              "use_input_stats",
-                                                              "return_indices",
-                                                              "parameter",
-                                                              "track_running_stats"};
-  if (std::find(always.begin(), always.end(), name) != always.end()) return true;
+  static constexpr std::string_view always[] = {"in_features",
+                                                "out_features",
+                                                "in_channels",
+                                                "out_channels",
+                                                "num_features",
+                                                "num_channels",
+                                                "m",
+                                                "k",
+                                                "n",
+                                                "batch",
+                                                "head_dim",
+                                                "spatial_dims",
+                                                "affine",
+                                                "momentum",
+                                                "composed",
+                                                "parameter_shape",
+                                                "use_input_stats",
+                                                "return_indices",
+                                                "parameter",
+                                                "track_running_stats"};
+  for (const std::string_view other : always) {
+    if (name == other) return true;
+  }
   if (name == "kernel_size" && op.op.starts_with("conv")) return true;
   if (const auto* flag = std::get_if<bool>(&value)) return !*flag && name != "training";
   if (const auto* number = std::get_if<std::int64_t>(&value)) return name == "groups" && *number == 1;
   if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) {
     const bool ones = name == "dilation" || (name == "stride" && op.op.starts_with("conv"));
     const bool zeros = name == "padding" || name == "output_padding";
-    return (ones && std::all_of(list->begin(), list->end(), [](std::int64_t v) { return v == 1; })) ||
-           (zeros && std::all_of(list->begin(), list->end(), [](std::int64_t v) { return v == 0; }));
+    for (const std::int64_t v : *list) {
+      if (!(ones && v == 1) && !(zeros && v == 0)) return false;
+    }
+    return ones || zeros;
   }
   return false;
 }
 
-/// What an input ("x") or a parameter ("param:weight") is called in the text.
-struct Name {
-  std::string key;
-  std::string identifier;
-};
-
 /// One step as an expression: `t1 * 2`, `linear(x, weight=gemm_weight, bias=gemm_bias)`.
-/// `names` maps inputs to their identifiers, and "param:NAME" to those of the parameters.
-[[nodiscard]] inline std::string op_text(const Op& op, const std::vector<Name>& names) {
+/// Inputs ("x") and parameters ("param:weight") are called what they are called in the kernel's arguments.
+[[nodiscard]] inline std::string op_text(const Op& op, const Task& task, const std::vector<KernelArgument>& arguments) {
   const auto name_of = [&](const std::string& key) {
-    for (const Name& n : names) {
-      if (n.key == key) return n.identifier;
+    std::size_t i = 0;  // arguments begin with the inputs, then the parameters
+    for (const TensorSpec& t : task.inputs) {
+      if (t.name == key) return arguments[i].name;
+      ++i;
+    }
+    for (const TensorSpec& t : task.parameters) {
+      if ("param:" + t.name == key) return arguments[i].name;
+      ++i;
     }
     return key;
   };
-  std::vector<std::string> operands;
-  for (const std::string& in : op.in) operands.push_back(name_of(in));
-  const auto flag = [&](const char* name) {
-    const auto it = op.args.find(name);
-    return it != op.args.end() && std::holds_alternative<bool>(it->second) && std::get<bool>(it->second);
+  std::vector<std::string> operands = op.in;
+  for (std::string& operand : operands) operand = name_of(operand);
+  const auto flag = [&](std::string_view name) {
+    const OpArgument* value = find_argument(op, name);
+    const bool* set = value == nullptr ? nullptr : std::get_if<bool>(value);
+    return set != nullptr && *set;
   };
   if (op.op == "matmul" && operands.size() == 2) {
     if (flag("transpose_a")) operands[0] += ".transpose(-2, -1)";
@@ -150,18 +165,21 @@ struct Name {
   const std::string kind = cut == std::string::npos ? "" : op.op.substr(cut + 1);
   if (kind == "scalar" || kind == "parameter" || kind == "input" || kind == "tensor" || op.op == "residual_add") {
     std::string right = operands.size() > 1 ? operands[1] : "";
-    if (const auto it = op.args.find("value"); it != op.args.end()) right = argument_text(it->second);
-    if (const auto it = op.args.find("parameter");
-        it != op.args.end() && std::holds_alternative<std::string>(it->second)) {
-      right = name_of("param:" + std::get<std::string>(it->second));
-      if (const auto view = op.args.find("parameter_viewed_as"); view != op.args.end())
-        right += ".view(" + argument_text(view->second) + ')';
+    if (const OpArgument* value = find_argument(op, "value")) right = argument_text(*value);
+    if (const std::string* parameter = find_text(op, "parameter")) {
+      right = name_of("param:" + *parameter);
+      if (const OpArgument* view = find_argument(op, "parameter_viewed_as"))
+        right += ".view(" + argument_text(*view) + ')';
     }
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> infix = {
-        {{"add", " + "}, {"sub", " - "}, {"mul", " * "}, {"div", " / "}, {"residual", " + "}}};
+    struct Infix {
+      std::string_view word;
+      std::string_view sign;
+    };
+    static constexpr Infix infix[] = {
+        {"add", " + "}, {"sub", " - "}, {"mul", " * "}, {"div", " / "}, {"residual", " + "}};
     if (!operands.empty() && !right.empty()) {
-      for (const auto& [word, sign] : infix) {
-        if (verb == word) return operands[0] + std::string(sign) + right;
+      for (const Infix& i : infix) {
+        if (verb == i.word) return operands[0] + std::string(i.sign) + right;
       }
       if (verb == "rsub") return right + " - " + operands[0];
       if (verb == "min" || verb == "max") return verb + "imum(" + operands[0] + ", " + right + ')';
@@ -169,13 +187,15 @@ struct Name {
   }
 
   std::string text = op.op == "max_reduce" ? "amax(" : op.op == "min_reduce" ? "amin(" : op.op + '(';
-  std::string separator;
-  const auto add = [&](const std::string& part) { text += std::exchange(separator, ", ") + part; };
+  bool first = true;
+  const auto add = [&](const std::string& part) {
+    if (!first) text += ", ";
+    first = false;
+    text += part;
+  };
   for (const std::string& o : operands) add(o);
   for (const char* key : {"weight", "bias"}) {
-    const auto it = op.args.find(key);
-    if (it == op.args.end() || !std::holds_alternative<std::string>(it->second)) continue;
-    add(std::string(key) + '=' + name_of("param:" + std::get<std::string>(it->second)));
+    if (const std::string* parameter = find_text(op, key)) add(std::string(key) + '=' + name_of("param:" + *parameter));
   }
   for (const bool minimum : {true, false}) {  // a minimum before its maximum, the rest by name
     for (const auto& [name, value] : op.args) {
@@ -202,23 +222,21 @@ struct Name {
 ///         return t3
 [[nodiscard]] inline std::string describe(const Task& task) {
   const std::vector<KernelArgument> arguments = kernel_arguments(task);
-  std::vector<detail::description::Name> names;
+  std::size_t introduced = 0;
   std::string list;
   std::string comments;
-  const auto introduce = [&](const TensorSpec& t, const std::string& key, const std::string& note) {
-    const std::string& identifier = arguments[names.size()].name;
-    names.push_back({key, identifier});
+  const auto introduce = [&](const TensorSpec& t, const std::string& note) {
+    const std::string& identifier = arguments[introduced++].name;
     list += (list.empty() ? "" : ", ") + identifier;
     comments += "    # " + identifier + ": " + std::string(to_string(t.dtype)) + ' ' +
                 detail::description::list_text(t.shape) + note + '\n';
   };
-  for (const TensorSpec& t : task.inputs)
-    introduce(t, t.name, ", " + detail::description::distribution_text(t.distribution));
-  for (const TensorSpec& t : task.parameters) introduce(t, "param:" + t.name, ", a learned parameter");
+  for (const TensorSpec& t : task.inputs) introduce(t, ", " + detail::description::distribution_text(t.distribution));
+  for (const TensorSpec& t : task.parameters) introduce(t, ", a learned parameter");
 
   std::string text = "# " + task.name + "\ndef reference(" + list + "):\n" + comments;
   for (const Op& op : task.ops) {
-    text += "    " + op.out + " = " + detail::description::op_text(op, names) + "  # " +
+    text += "    " + op.out + " = " + detail::description::op_text(op, task, arguments) + "  # " +
             detail::description::list_text(op.out_shape) + '\n';
   }
   text += "    return ";

@@ -34,23 +34,32 @@ namespace detail {
   std::string text = std::to_string(e.wrong) + " of " + std::to_string(e.elements) + " elements are wrong";
   if (e.unwritten > 0) text += ", " + std::to_string(e.unwritten) + " were never written";
   if (e.not_finite > 0) text += ", " + std::to_string(e.not_finite) + " are NaN or infinite";
-  return text + "; largest absolute error " + number(e.max_absolute) + ", largest relative error " + number(e.max_relative) + ".\n";
+  return text + "; largest absolute error " + number(e.max_absolute) + ", largest relative error " +
+         number(e.max_relative) + ".\n";
 }
 
 }  // namespace detail
 
-/// What the agent is told about its last kernel: exactly one of five things, namely that the answer could not be read, that
-/// it does not compile, that it failed while running, that its output is wrong, or that it is correct and how fast
-/// (Kevin-32B, arXiv 2507.11948, appendix D). The diagnostics stand in a fenced block that nothing in them can end, cut to
-/// `max_diagnostics_bytes`, without control characters: `#error` and symbol names let a candidate write into them.
+/// What the agent is told about its last kernel: exactly one of five things, namely that the answer could not be read,
+/// that it does not compile, that it failed while running, that its output is wrong, or that it is correct and how fast
+/// (Kevin-32B, arXiv 2507.11948, appendix D). The diagnostics stand in a fenced block that nothing in them can end, cut
+/// to `max_diagnostics_bytes`, without control characters: `#error` and symbol names let a candidate write into them.
 /// Nothing else of the verdict is told: no score, no table of times, no flags.
 [[nodiscard]] inline std::string feedback(const Verdict& v, const FeedbackOptions& options = {}) {
   std::string text;
   switch (v.stage) {
-    case Stage::format: text = "No kernel could be read from this answer"; break;
-    case Stage::compile: text = "The kernel does not compile"; break;
-    case Stage::run: text = "The kernel compiles but failed when it was run"; break;
-    case Stage::correctness: text = "The kernel runs but its output is wrong"; break;
+    case Stage::format:
+      text = "No kernel could be read from this answer";
+      break;
+    case Stage::compile:
+      text = "The kernel does not compile";
+      break;
+    case Stage::run:
+      text = "The kernel compiles but failed when it was run";
+      break;
+    case Stage::correctness:
+      text = "The kernel runs but its output is wrong";
+      break;
     case Stage::correct:
       if (v.speedup && detail::is_finite(*v.speedup) && *v.speedup >= 0) {
         return "The kernel is correct. Speedup over the baseline: " + detail::number(*v.speedup) + "x.\n";

@@ -1,7 +1,6 @@
 #ifndef KEVIN_REFINE_KEVIN_REWARD_HPP
 #define KEVIN_REFINE_KEVIN_REWARD_HPP
 
-#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,9 +16,9 @@ namespace kevin {
 ///
 ///     S = 0.3 [correct] + (baseline time / kernel time) [correct]
 ///
-/// The parts are named "correct" and "speedup", and their sum is the value; a kernel that is not correct has both at 0. A
-/// correct kernel whose speed is unknown (not measured, or no finite number >= 0) has no part "speedup": not scored is
-/// not the same as slow.
+/// The parts are named "correct" and "speedup", and their sum is the value; a kernel that is not correct has both at 0.
+/// A correct kernel whose speed is unknown (not measured, or no finite number >= 0) has no part "speedup": not scored
+/// is not the same as slow.
 struct KevinReward {
   double correct_weight = 0.3;          ///< finite
   std::optional<double> speedup_cap{};  ///< finite, >= 0; the paper has none

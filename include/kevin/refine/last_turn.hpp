@@ -12,7 +12,8 @@ namespace kevin {
 struct LastTurn {
   [[nodiscard]] Context compact(const std::shared_ptr<const Task>& task, std::span<const PastTurn> past) const {
     if (past.empty()) return {task, 0, {}, 0};
-    Context context{task, past.size(), {past.back()}, past.size() - 1};
+    Context context{task, past.size(), {}, past.size() - 1};
+    context.history.push_back(past.back());
     context.history.front().thought.clear();
     return context;
   }

@@ -29,20 +29,21 @@
 namespace kevin {
 
 struct RefinementOptions {
-  /// The episode is terminated by a correct kernel that is at least so many times as fast as the baseline. Without it an
-  /// episode never ends by itself: a kernel can always be refined further, and limiting turns is rollout's or TimeLimit's.
+  /// The episode is terminated by a correct kernel that is at least so many times as fast as the baseline. Without it
+  /// an episode never ends by itself: a kernel can always be refined further, and limiting turns is rollout's or
+  /// TimeLimit's.
   std::optional<double> stop_when_speedup{};
 };
 
 /// Kernel refinement as an environment. Models Env.
 ///
-/// Observation: Context (the task and what the ContextPolicy keeps of earlier turns). Action: Response. Reward: what `R`
-/// gives, by default a Score with its parts. Info: the Verdict. The evaluator is held by pointer and shared by any number
-/// of environments; it must outlive them. The task is shared; a copy of an environment that has not been reset costs
-/// next to nothing.
+/// Observation: Context (the task and what the ContextPolicy keeps of earlier turns). Action: Response. Reward: what
+/// `R` gives, by default a Score with its parts. Info: the Verdict. The evaluator is held by pointer and shared by any
+/// number of environments; it must outlive them. The task is shared; a copy of an environment that has not been reset
+/// costs next to nothing.
 ///
-/// The seed of an evaluation is derive_seed(seed of reset, "evaluation", number of the turn). Whatever the evaluator throws
-/// passes through, and the turn does not count: the environment is as it was before step.
+/// The seed of an evaluation is derive_seed(seed of reset, "evaluation", number of the turn). Whatever the evaluator
+/// throws passes through, and the turn does not count: the environment is as it was before step.
 ///
 ///     kevin::RefinementEnv env{kevin::tasks::find("kernelbench/l1/23@small"), evaluator};
 template <Evaluator E, Reward<Verdict> R = KevinReward, ContextPolicy C = SummarizedThoughts>
@@ -52,12 +53,18 @@ class RefinementEnv {
   using Action = Response;
   using RewardType = std::remove_cvref_t<std::invoke_result_t<const R&, const Verdict&>>;
 
-  RefinementEnv(std::shared_ptr<const Task> task, E& evaluator, R reward = R{}, C context = C{}, RefinementOptions options = {})
-      : task_(std::move(task)), evaluator_(&evaluator), reward_(std::move(reward)), context_(std::move(context)), options_(options) {
+  RefinementEnv(std::shared_ptr<const Task> task, E& evaluator, R reward = R{}, C context = C{},
+                RefinementOptions options = {})
+      : task_(std::move(task)),
+        evaluator_(&evaluator),
+        reward_(std::move(reward)),
+        context_(std::move(context)),
+        options_(options) {
     KEVIN_ASSERT(task_ != nullptr);
   }
   RefinementEnv(Task task, E& evaluator, R reward = R{}, C context = C{}, RefinementOptions options = {})
-      : RefinementEnv(std::make_shared<const Task>(std::move(task)), evaluator, std::move(reward), std::move(context), options) {}
+      : RefinementEnv(std::make_shared<const Task>(std::move(task)), evaluator, std::move(reward), std::move(context),
+                      options) {}
 
   /// Starts a fresh episode; may be called at any time.
   Context reset(std::uint64_t seed) {
@@ -102,13 +109,21 @@ class RefinementEnv {
   Step<Context, RewardType, Verdict> finish(Response response, Verdict verdict) {
     RewardType reward = reward_(verdict);
     Score score = [&]() -> Score {
-      if constexpr (std::same_as<RewardType, Score>) return reward;
-      else return Score(static_cast<double>(reward));
+      if constexpr (std::same_as<RewardType, Score>)
+        return reward;
+      else
+        return Score(static_cast<double>(reward));
     }();
-    past_.push_back({std::move(response.summary), std::move(response.source), verdict, std::move(score), std::move(response.thought), past_.size()});
-    const bool enough = options_.stop_when_speedup && verdict.correct() && verdict.speedup && *verdict.speedup >= *options_.stop_when_speedup;
+    past_.push_back({std::move(response.summary), std::move(response.source), verdict, std::move(score),
+                     std::move(response.thought), past_.size()});
+    const bool enough = options_.stop_when_speedup && verdict.correct() && verdict.speedup &&
+                        *verdict.speedup >= *options_.stop_when_speedup;
     if (enough) state_ = State::ended;
-    return {.observation = context_.compact(task_, past_), .reward = std::move(reward), .terminated = enough, .truncated = false, .info = std::move(verdict)};
+    return {.observation = context_.compact(task_, past_),
+            .reward = std::move(reward),
+            .terminated = enough,
+            .truncated = false,
+            .info = std::move(verdict)};
   }
 
   std::shared_ptr<const Task> task_;

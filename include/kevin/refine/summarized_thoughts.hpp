@@ -10,9 +10,9 @@
 namespace kevin {
 
 /// Kevin-32B's context (arXiv 2507.11948, section 4.1): thoughts are dropped; every kept turn carries the agent's own
-/// summary, the kernel and the verdict; when the whole prompt would exceed the budget, the oldest turns are cut first. The
-/// task is always kept, and so is the newest turn, even when the two alone exceed the budget: what failed last is what the
-/// next answer is about, and PromptOptions bounds its length.
+/// summary, the kernel and the verdict; when the whole prompt would exceed the budget, the oldest turns are cut first.
+/// The task is always kept, and so is the newest turn, even when the two alone exceed the budget: what failed last is
+/// what the next answer is about, and PromptOptions bounds its length.
 struct SummarizedThoughts {
   TokenBudget budget{};
 

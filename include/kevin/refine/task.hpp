@@ -23,13 +23,20 @@ enum class DType { float32, float64, float16, bfloat16, int32, int64, boolean };
 
 [[nodiscard]] constexpr std::string_view to_string(DType t) noexcept {
   switch (t) {
-    case DType::float32: return "float32";
-    case DType::float64: return "float64";
-    case DType::float16: return "float16";
-    case DType::bfloat16: return "bfloat16";
-    case DType::int32: return "int32";
-    case DType::int64: return "int64";
-    case DType::boolean: return "bool";
+    case DType::float32:
+      return "float32";
+    case DType::float64:
+      return "float64";
+    case DType::float16:
+      return "float16";
+    case DType::bfloat16:
+      return "bfloat16";
+    case DType::int32:
+      return "int32";
+    case DType::int64:
+      return "int64";
+    case DType::boolean:
+      return "bool";
   }
   return "float32";
 }
@@ -38,17 +45,22 @@ enum class DType { float32, float64, float16, bfloat16, int32, int64, boolean };
 [[nodiscard]] constexpr std::int64_t size_of(DType t) noexcept {
   switch (t) {
     case DType::float64:
-    case DType::int64: return 8;
+    case DType::int64:
+      return 8;
     case DType::float32:
-    case DType::int32: return 4;
+    case DType::int32:
+      return 4;
     case DType::float16:
-    case DType::bfloat16: return 2;
-    case DType::boolean: return 1;
+    case DType::bfloat16:
+      return 2;
+    case DType::boolean:
+      return 1;
   }
   return 4;
 }
 
-/// How the values of an input or parameter are drawn: element by element from `kind`, then `random_scale`, then `structure`.
+/// How the values of an input or parameter are drawn: element by element from `kind`, then `random_scale`, then
+/// `structure`.
 struct Distribution {
   enum class Kind {
     uniform,   ///< uniform in [a, b)
@@ -105,14 +117,14 @@ struct Tolerance {
 /// A reference operation: its graph, inputs, learned parameters, outputs and tolerance.
 /// A candidate implements the whole graph; it receives inputs, then parameters, then outputs, in the order listed.
 struct Task {
-  std::string id;     ///< e.g. "kernelbench/l1/23@small"
-  std::string name;   ///< e.g. "Softmax"
+  std::string id;    ///< e.g. "kernelbench/l1/23@small"
+  std::string name;  ///< e.g. "Softmax"
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> parameters;
   std::vector<Op> ops;
   std::vector<TensorSpec> outputs;  ///< `name` is the `out` of the op that makes it
   Tolerance tolerance{};
-  std::vector<std::string> flags;   ///< known peculiarities of the task, e.g. "identity_on_given_inputs"
+  std::vector<std::string> flags;  ///< known peculiarities of the task, e.g. "identity_on_given_inputs"
   std::string notes;
   friend bool operator==(const Task&, const Task&) = default;
 };

@@ -1,7 +1,6 @@
 #ifndef KEVIN_REFINE_TEXT_HPP
 #define KEVIN_REFINE_TEXT_HPP
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <string>
@@ -97,7 +96,9 @@ inline constexpr std::string_view blanks = " \t\r\n\f\v";
   return text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-[[nodiscard]] constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+[[nodiscard]] constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 
 /// Whether `text` has `word` (in lower case) at `i`, upper and lower case being the same.
 [[nodiscard]] constexpr bool has_at(std::string_view text, std::size_t i, std::string_view word) noexcept {
@@ -115,10 +116,12 @@ inline constexpr std::string_view blanks = " \t\r\n\f\v";
   const auto continues = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0U) == 0x80U; };
   std::size_t head = limit - limit / 3;
   while (head > 0 && continues(head)) --head;
-  if (const std::size_t line = text.substr(0, head).rfind('\n'); line != std::string_view::npos && line >= head / 2) head = line;
+  if (const std::size_t line = text.substr(0, head).rfind('\n'); line != std::string_view::npos && line >= head / 2)
+    head = line;
   std::size_t tail = text.size() - limit / 3;
   while (tail < text.size() && continues(tail)) ++tail;
-  if (const std::size_t line = text.find('\n', tail); line != std::string_view::npos && line - tail <= limit / 6) tail = line + 1;
+  if (const std::size_t line = text.find('\n', tail); line != std::string_view::npos && line - tail <= limit / 6)
+    tail = line + 1;
   std::string out(text.substr(0, head));
   if (!out.empty() && out.back() != '\n') out += '\n';
   out += "[... " + std::to_string(tail - head) + " bytes left out ...]\n";
@@ -145,14 +148,16 @@ inline constexpr std::string_view blanks = " \t\r\n\f\v";
   return out.append(fence).append(1, '\n');
 }
 
-/// A number for a reader: three significant digits up to 100, no digits after the point beyond; the same in every locale.
+/// A number for a reader: three significant digits up to 100, no digits after the point beyond; the same in every
+/// locale.
 [[nodiscard]] inline std::string number(double value) {
   if (!is_finite(value)) return value != value ? "nan" : value < 0 ? "-inf" : "inf";
   char buffer[32];
   const double magnitude = value < 0 ? -value : value;
   const bool plain = magnitude >= 99.95 && magnitude < 1e15;
-  const std::to_chars_result end = plain ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 0)
-                                         : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 3);
+  const std::to_chars_result end =
+      plain ? std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 0)
+            : std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, 3);
   return end.ec == std::errc() ? std::string(buffer, end.ptr) : std::to_string(value);
 }
 

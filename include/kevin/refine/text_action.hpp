@@ -18,8 +18,8 @@ concept TextSteppable = Env<E> && requires(E& env, std::string_view text, Format
   { env.step_text(text, mode) } -> std::same_as<StepOf<E>>;
 };
 
-/// `E` with raw text as its action, for agents that are language models: the text is parsed, and one that cannot be read
-/// is a verdict of Stage::format. Models Env.
+/// `E` with raw text as its action, for agents that are language models: the text is parsed, and one that cannot be
+/// read is a verdict of Stage::format. Models Env.
 ///
 ///     kevin::TextAction env{kevin::RefinementEnv{task, evaluator}};
 ///     auto step = env.step(model(kevin::prompt_text(env.reset(42))));

@@ -18,7 +18,9 @@ namespace kevin {
 using TokenCounter = std::function<std::size_t(std::string_view)>;
 
 /// An estimate for those who have no tokenizer: a token for every four bytes, rounded up.
-[[nodiscard]] inline std::size_t estimate_tokens(std::string_view text) { return text.size() / 4 + (text.size() % 4 == 0 ? 0 : 1); }
+[[nodiscard]] inline std::size_t estimate_tokens(std::string_view text) {
+  return text.size() / 4 + (text.size() % 4 == 0 ? 0 : 1);
+}
 
 /// Makes a prompt of a context; prompt_text where there is nothing else.
 using PromptRenderer = std::function<std::string(const Context&)>;
@@ -33,13 +35,12 @@ struct TokenBudget {
 namespace detail {
 
 /// The newest turns of `past` that fit into the budget, thoughts kept or not. The newest is kept whatever its length.
-[[nodiscard]] inline Context keep_newest(const std::shared_ptr<const Task>& task, std::span<const PastTurn> past, const TokenBudget& budget,
-                                         bool thoughts) {
+[[nodiscard]] inline Context keep_newest(const std::shared_ptr<const Task>& task, std::span<const PastTurn> past,
+                                         const TokenBudget& budget, bool thoughts) {
   const auto newest = [&](std::size_t n) {
     Context context{task, past.size(), {}, past.size() - n};
-    context.history.reserve(n);
-    for (const PastTurn& turn : past.last(n)) {
-      context.history.push_back(turn);
+    for (std::size_t i = past.size() - n; i < past.size(); ++i) {
+      context.history.push_back(past[i]);
       if (!thoughts) context.history.back().thought.clear();
     }
     return context;

@@ -27,31 +27,36 @@ enum class Stage {
 
 [[nodiscard]] constexpr std::string_view to_string(Stage s) noexcept {
   switch (s) {
-    case Stage::format: return "format";
-    case Stage::compile: return "compile";
-    case Stage::run: return "run";
-    case Stage::correctness: return "correctness";
-    case Stage::correct: return "correct";
+    case Stage::format:
+      return "format";
+    case Stage::compile:
+      return "compile";
+    case Stage::run:
+      return "run";
+    case Stage::correctness:
+      return "correctness";
+    case Stage::correct:
+      return "correct";
   }
   return "format";
 }
 
 /// How a wrong output differs from the expected one. The expected values themselves are never told.
 struct ErrorFigures {
-  std::int64_t elements = 0;         ///< compared
-  std::int64_t wrong = 0;            ///< outside the tolerance (NaN included)
-  std::int64_t unwritten = 0;        ///< still hold the poison that was there before the launch
-  std::int64_t not_finite = 0;       ///< NaN or infinity where the expected value is finite
-  double max_absolute = 0;           ///< largest |candidate - expected| over finite elements
-  double max_relative = 0;           ///< largest |candidate - expected| / |expected|, expected != 0
+  std::int64_t elements = 0;    ///< compared
+  std::int64_t wrong = 0;       ///< outside the tolerance (NaN included)
+  std::int64_t unwritten = 0;   ///< still hold the poison that was there before the launch
+  std::int64_t not_finite = 0;  ///< NaN or infinity where the expected value is finite
+  double max_absolute = 0;      ///< largest |candidate - expected| over finite elements
+  double max_relative = 0;      ///< largest |candidate - expected| / |expected|, expected != 0
   friend bool operator==(const ErrorFigures&, const ErrorFigures&) = default;
 };
 
 /// Repeated measurements of one side. Milliseconds.
 struct Timing {
   double median_ms = 0;
-  double low_ms = 0;    ///< 95 % confidence bound of the median, below
-  double high_ms = 0;   ///< and above
+  double low_ms = 0;   ///< 95 % confidence bound of the median, below
+  double high_ms = 0;  ///< and above
   std::int64_t samples = 0;
   friend bool operator==(const Timing&, const Timing&) = default;
 };

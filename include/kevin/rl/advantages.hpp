@@ -47,8 +47,10 @@ struct AdvantageOptions {
     }
   }
   double scale = 1;
-  if (options.normalize == Normalize::standard && n > 1) scale = 1 / (kevin::detail::sqrt(squares / (count - 1)) + options.epsilon);
-  if (options.normalize == Normalize::leave_one_out && n > 1) scale = count / (count - 1);  // R - (S - R)/(n-1) = (R - mean) n/(n-1)
+  if (options.normalize == Normalize::standard && n > 1)
+    scale = 1 / (kevin::detail::sqrt(squares / (count - 1)) + options.epsilon);
+  if (options.normalize == Normalize::leave_one_out && n > 1)
+    scale = count / (count - 1);  // R - (S - R)/(n-1) = (R - mean) n/(n-1)
   for (auto& trajectory : advantages) {
     for (double& a : trajectory) a = n < 2 || equal ? 0.0 : (a - mean) * scale;
   }

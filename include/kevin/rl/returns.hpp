@@ -1,9 +1,7 @@
 #ifndef KEVIN_RL_RETURNS_HPP
 #define KEVIN_RL_RETURNS_HPP
 
-#include <algorithm>
 #include <cstddef>
-#include <iterator>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -17,7 +15,8 @@ namespace kevin::rl {
 /// One number for each turn of each trajectory: values[j][t]. A trajectory that takes no part is empty.
 using PerTurn = std::vector<std::vector<double>>;
 
-/// How a turn is credited for its own and later scores s_t ... s_T (Kevin-32B, arXiv 2507.11948, section 4.3 and appendix B.1).
+/// How a turn is credited for its own and later scores s_t ... s_T (Kevin-32B, arXiv 2507.11948, section 4.3 and
+/// appendix B.1).
 enum class Aggregate {
   sum,      ///< R_t = sum_{i >= t} gamma^(i-t) s_i        (Kevin's choice, gamma 0.4)
   max,      ///< R_t = max_{i >= t} gamma^(i-t) s_i
@@ -34,13 +33,15 @@ struct ReturnOptions {
 namespace detail {
 inline void check(const ReturnOptions& options) {
   if (!(options.gamma >= 0 && options.gamma <= 1)) {
-    throw Error(ErrorCode::bad_input, "ReturnOptions.gamma is " + std::to_string(options.gamma) + "; it must lie in [0, 1]");
+    throw Error(ErrorCode::bad_input,
+                "ReturnOptions.gamma is " + std::to_string(options.gamma) + "; it must lie in [0, 1]");
   }
 }
 }  // namespace detail
 
 /// The returns of one trajectory's scores. Throws Error(bad_input) when gamma is outside [0, 1].
-[[nodiscard]] inline std::vector<double> returns_of_scores(std::span<const double> scores, const ReturnOptions& options = {}) {
+[[nodiscard]] inline std::vector<double> returns_of_scores(std::span<const double> scores,
+                                                           const ReturnOptions& options = {}) {
   detail::check(options);
   std::vector<double> r(scores.begin(), scores.end());
   if (r.empty()) return r;
@@ -51,9 +52,17 @@ inline void check(const ReturnOptions& options) {
     case Aggregate::max:  // max_{i>=t} gamma^(i-t) s_i = max(s_t, gamma R_{t+1}), since gamma >= 0
       for (std::size_t t = r.size() - 1; t-- > 0;) r[t] = std::max(r[t], options.gamma * r[t + 1]);
       break;
-    case Aggregate::greedy: break;
-    case Aggregate::outcome: std::fill(r.begin(), r.end(), *std::max_element(scores.begin(), scores.end())); break;
-    case Aggregate::last: std::fill(r.begin(), r.end(), scores.back()); break;
+    case Aggregate::greedy:
+      break;
+    case Aggregate::outcome: {
+      double best = r.front();
+      for (const double s : scores) best = std::max(best, s);
+      for (double& value : r) value = best;
+      break;
+    }
+    case Aggregate::last:
+      for (double& value : r) value = scores.back();
+      break;
   }
   return r;
 }

@@ -1,6 +1,7 @@
 #ifndef KEVIN_TASKS_OPERATION_HPP
 #define KEVIN_TASKS_OPERATION_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,7 @@
 #ifndef KEVIN_TASKS_REFERENCE_HPP
 #define KEVIN_TASKS_REFERENCE_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>

@@ -2,6 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "core/toy_envs.hpp"
 #include "kevin/core/rollout.hpp"
 #include "kevin/core/wrappers/time_limit.hpp"
@@ -34,13 +38,19 @@ TEST_CASE("a truncated episode is recorded too, an abandoned one is not") {
   CHECK(env.episodes().size() == 1);
 }
 
-TEST_CASE("only the last episodes are kept") {
-  kevin::RecordEpisodeStatistics env(toy::Echo{.length = 1}, 2);
-  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+TEST_CASE("only the last episodes are kept, oldest first") {
+  kevin::RecordEpisodeStatistics env(toy::Echo{.length = 1}, 3);
+  std::vector<kevin::EpisodeStatistics> all;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
     env.reset(seed);
-    env.step(0);
+    all.push_back(*env.step(0).info.episode);
+    const std::size_t kept = std::min<std::size_t>(all.size(), 3);
+    REQUIRE(env.episodes().size() == kept);
+    for (std::size_t i = 0; i < kept; ++i) {
+      CHECK(env.episodes()[i].seconds == all[all.size() - kept + i].seconds);
+      CHECK(env.episodes()[i].total_reward == all[all.size() - kept + i].total_reward);
+    }
   }
-  CHECK(env.episodes().size() == 2);
   CHECK_THROWS_AS(kevin::RecordEpisodeStatistics(toy::Echo{}, 0), kevin::Error);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -22,7 +23,9 @@ using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 constexpr std::string_view signature = "extern \"C\" void kernel(const float* x, float* out)";
-const std::string honest = "#include <cmath>\nextern \"C\" void kernel(const float* x, float* out) { for (int i = 0; i < 8; ++i) out[i] = std::sqrt(x[i]); }\n";
+const std::string honest =
+    "#include <cmath>\nextern \"C\" void kernel(const float* x, float* out) { for (int i = 0; i < 8; ++i) out[i] = "
+    "std::sqrt(x[i]); }\n";
 
 struct Folder {
   fs::path path = fs::temp_directory_path() / ("kevin-test-compiler-" + std::to_string(::getpid()));
@@ -108,7 +111,9 @@ struct Hostile {
     }
     CHECK(children() == 0);
     CHECK(files_below(compiler.scratch_folder()) == 1);  // the blindfold
-    const Compiled next = compiler.compile("extern \"C\" void kernel(const float* x, float* out) { out[0] = x[0] + " + std::to_string(++number) + "; }", signature);
+    const Compiled next = compiler.compile(
+        "extern \"C\" void kernel(const float* x, float* out) { out[0] = x[0] + " + std::to_string(++number) + "; }",
+        signature);
     CHECK(next.reason == "");
     return c;
   }
@@ -173,7 +178,8 @@ extern "C" void kernel(const float* x, float* out) {
     std::thread([&] { for (int i = 0; i < 8; ++i) out[i] = std::exp(x[i]) * table[i] * local + float(std::string(e.what()).size()); }).join();
   }
 }
-)", signature);
+)",
+                                      signature);
   REQUIRE(c.diagnostics == "");
   const auto out = run(c.object, {1, 1, 1, 1, 1, 1, 1, 1});
   for (const float v : out) CHECK(v == doctest::Approx(2 * 2.7182818 + 8));
@@ -204,8 +210,10 @@ TEST_CASE("a wrong signature is a compile error that shows the right one; a miss
   CHECK(has(wrong.diagnostics, "const float"));
   const Compiled without_c = compiler.compile("void kernel(const float* x, float* out) { out[0] = x[0]; }", signature);
   CHECK(without_c.reason == "");  // the declaration already made it extern "C"
-  for (const char* source : {"", "int other() { return 1; }", "void kernel(int) {}", "#define kernel other\nextern \"C\" void kernel(const float*, float*) {}",
-                             "#pragma GCC visibility push(hidden)\nextern \"C\" __attribute__((visibility(\"hidden\"))) void kernel(const float*, float*) {}"}) {
+  for (const char* source : {"", "int other() { return 1; }", "void kernel(int) {}",
+                             "#define kernel other\nextern \"C\" void kernel(const float*, float*) {}",
+                             "#pragma GCC visibility push(hidden)\nextern \"C\" "
+                             "__attribute__((visibility(\"hidden\"))) void kernel(const float*, float*) {}"}) {
     CAPTURE(source);
     const Compiled c = compiler.compile(source, signature);
     CHECK((c.reason == "missing_kernel" || c.reason == "link"));
@@ -217,10 +225,15 @@ TEST_CASE("a wrong signature is a compile error that shows the right one; a miss
 TEST_CASE("a symbol that nothing defines is a link error that names it") {
   const Folder folder;
   Compiler compiler(options(folder));
-  const Compiled cpp = compiler.compile("void helper(int); extern \"C\" void kernel(const float* x, float* out) { helper(3); out[0] = x[0]; }", signature);
+  const Compiled cpp = compiler.compile(
+      "void helper(int); extern \"C\" void kernel(const float* x, float* out) { helper(3); out[0] = x[0]; }",
+      signature);
   CHECK(cpp.reason == "link");
   CHECK(has(cpp.diagnostics, "undefined reference to 'helper(int)'"));
-  const Compiled c = compiler.compile("extern \"C\" void helper(int); extern \"C\" void kernel(const float* x, float* out) { helper(3); out[0] = x[0]; }", signature);
+  const Compiled c = compiler.compile(
+      "extern \"C\" void helper(int); extern \"C\" void kernel(const float* x, float* out) { helper(3); out[0] = x[0]; "
+      "}",
+      signature);
   CHECK(c.reason == "link");
   CHECK(has(c.diagnostics, "undefined reference to 'helper'"));
 }
@@ -245,7 +258,8 @@ TEST_CASE("different sources compile at the same time, each in a cell of its own
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 3; ++i) {
-        const std::string source = "extern \"C\" void kernel(const float* x, float* out) { out[0] = x[0] + " + std::to_string(10 * t + i) + "; }";
+        const std::string source = "extern \"C\" void kernel(const float* x, float* out) { out[0] = x[0] + " +
+                                   std::to_string(10 * t + i) + "; }";
         const Compiled c = compiler.compile(source, signature);
         if (c.object.empty()) wrong[static_cast<std::size_t>(t)] += c.diagnostics;
       }
@@ -262,7 +276,9 @@ TEST_CASE("headers that sources begin with again and again are prepared, with th
     const fs::path headers = folder.path / "headers";
     return fs::exists(headers) ? std::distance(fs::directory_iterator(headers), fs::directory_iterator()) : 0;
   };
-  const std::string source = "// fast\n#include <cmath>\n#include <algorithm> // max\n\nextern \"C\" void kernel(const float* x, float* out) { out[0] = std::max(x[0], std::sqrt(x[1])); }\n";
+  const std::string source =
+      "// fast\n#include <cmath>\n#include <algorithm> // max\n\nextern \"C\" void kernel(const float* x, float* out) "
+      "{ out[0] = std::max(x[0], std::sqrt(x[1])); }\n";
   const Compiled first = compiler.compile(source, signature);
   CHECK(sets() == 0);
   const Compiled second = compiler.compile(source + "// 2", signature);
@@ -274,9 +290,11 @@ TEST_CASE("headers that sources begin with again and again are prepared, with th
   CHECK(first.object == third.object);
   // what the set does not hold is not declared
   CHECK(compiler.compile(source + "std::vector<int> v;", signature).reason == "syntax");
-  CHECK(has(compiler.compile(source + "int i = nothing;", signature).diagnostics, "kernel.cpp:6:9: error: 'nothing' was not declared"));
+  CHECK(has(compiler.compile(source + "int i = nothing;", signature).diagnostics,
+            "kernel.cpp:6:9: error: 'nothing' was not declared"));
   // a damaged set does not fail a candidate
-  for (const auto& set : fs::directory_iterator(folder.path / "headers")) fs::resize_file(set.path() / "headers.hpp.gch", 1000);
+  for (const auto& set : fs::directory_iterator(folder.path / "headers"))
+    fs::resize_file(set.path() / "headers.hpp.gch", 1000);
   CHECK(compiler.compile(source + "// 4", signature).reason == "");
   CHECK(sets() == 0);
   CHECK(compiler.compile(source + "// 5", signature).reason == "");
@@ -285,10 +303,12 @@ TEST_CASE("headers that sources begin with again and again are prepared, with th
 TEST_CASE("only standard headers at the very beginning count as leading") {
   using Names = std::vector<std::string>;
   CHECK(leading_headers("#include <cmath>\n") == Names{"cmath"});
-  CHECK(leading_headers("/* a\nb */ // c\n# include <vector>\n\n#include <cstdint> // x\n#include <vector>\nint x;\n#include <map>\n") == Names{"cstdint", "vector"});
+  CHECK(leading_headers("/* a\nb */ // c\n# include <vector>\n\n#include <cstdint> // x\n#include <vector>\nint "
+                        "x;\n#include <map>\n") == Names{"cstdint", "vector"});
   CHECK(leading_headers("#include <cstdint>\n") == Names{});  // not worth it
   CHECK(leading_headers("#include <cmath>\n#include <evil/../x.h>\n#include <vector>\n") == Names{"cmath"});
-  for (const char* source : {"", "#", "#include", "#include <", "#include <cmath", "#define A\n#include <cmath>\n", "#include \"cmath\"\n", "#include <cmath> int x;\n", "/* #include <cmath>\n",
+  for (const char* source : {"", "#", "#include", "#include <", "#include <cmath", "#define A\n#include <cmath>\n",
+                             "#include \"cmath\"\n", "#include <cmath> int x;\n", "/* #include <cmath>\n",
                              "#pragma once\n#include <cmath>\n", "//", "int x;\n#include <cmath>\n"}) {
     CAPTURE(source);
     CHECK(leading_headers(source) == Names{});
@@ -298,10 +318,13 @@ TEST_CASE("only standard headers at the very beginning count as leading") {
 TEST_CASE("no way of including reaches a file outside, and existing looks like missing") {
   Hostile hostile;
   const std::string rest = "\nextern \"C\" void kernel(const float* x, float* out) { out[0] = x[0]; }\n";
-  for (const char* include : {"#include \"/etc/passwd\"", "%:include \"/etc/passwd\"", "#inc\\\nlude \"/etc/passwd\"", "#/**/include \"/etc/passwd\"",
-                              "#define H \"/etc/passwd\"\n#include H", "#include </etc/passwd>", "#include \"../../../../../../etc/passwd\"", "#import \"/etc/passwd\"",
-                              "#include_next \"/etc/passwd\"", "#include \"/proc/self/environ\"", "#include \"/proc/self/maps\"", "#include \"/dev/stdin\"", "#include \"/etc\"",
-                              "#pragma GCC dependency \"/etc/passwd\"\n#error end", "#line 1 \"/etc/passwd\"\nroot", "#line 1 \"../../../../etc/passwd\"\n#error x"}) {
+  for (const char* include :
+       {"#include \"/etc/passwd\"", "%:include \"/etc/passwd\"", "#inc\\\nlude \"/etc/passwd\"",
+        "#/**/include \"/etc/passwd\"", "#define H \"/etc/passwd\"\n#include H", "#include </etc/passwd>",
+        "#include \"../../../../../../etc/passwd\"", "#import \"/etc/passwd\"", "#include_next \"/etc/passwd\"",
+        "#include \"/proc/self/environ\"", "#include \"/proc/self/maps\"", "#include \"/dev/stdin\"",
+        "#include \"/etc\"", "#pragma GCC dependency \"/etc/passwd\"\n#error end", "#line 1 \"/etc/passwd\"\nroot",
+        "#line 1 \"../../../../etc/passwd\"\n#error x"}) {
     CAPTURE(include);
     const Compiled c = hostile(include + rest);
     CHECK(c.reason == "syntax");
@@ -315,7 +338,8 @@ TEST_CASE("no way of including reaches a file outside, and existing looks like m
     CHECK(has(oracle(std::string(path) + "-that-does-not-exist"), "#error no"));
   }
   CHECK(has(oracle("cmath"), "#error yes"));
-  CHECK(unquoted(hostile("#include \"/etc/passwd\"").diagnostics) == unquoted(hostile("#include \"/no/such/passwd\"").diagnostics));
+  CHECK(unquoted(hostile("#include \"/etc/passwd\"").diagnostics) ==
+        unquoted(hostile("#include \"/no/such/passwd\"").diagnostics));
 }
 
 TEST_CASE("files of the evaluator, of other candidates and of the cache cannot be included") {
@@ -324,7 +348,8 @@ TEST_CASE("files of the evaluator, of other candidates and of the cache cannot b
   const fs::path marker = hostile.folder.path / "secret_marker.hpp";
   std::ofstream(marker) << "secret_marker\n";
   REQUIRE(fs::exists(marker));
-  for (const fs::path& path : {own, marker, hostile.compiler.scratch_folder() / "cell-1" / "kernel.cpp", fs::path("kevin/kevin.hpp"), fs::path("../cell-1/kernel.cpp")}) {
+  for (const fs::path& path : {own, marker, hostile.compiler.scratch_folder() / "cell-1" / "kernel.cpp",
+                               fs::path("kevin/kevin.hpp"), fs::path("../cell-1/kernel.cpp")}) {
     CAPTURE(path);
     const Compiled c = hostile("#include \"" + path.string() + "\"\n");
     CHECK(c.reason == "syntax");
@@ -334,24 +359,29 @@ TEST_CASE("files of the evaluator, of other candidates and of the cache cannot b
 
 TEST_CASE("the assembler reads no file either") {
   Hostile hostile;
-  for (const char* code : {"asm(\".incbin \\\"/etc/passwd\\\"\");", "asm(\".include \\\"/etc/passwd\\\"\");", "asm(\".incbin \\\"../../../../etc/passwd\\\"\");"}) {
+  for (const char* code : {"asm(\".incbin \\\"/etc/passwd\\\"\");", "asm(\".include \\\"/etc/passwd\\\"\");",
+                           "asm(\".incbin \\\"../../../../etc/passwd\\\"\");"}) {
     const Compiled c = hostile(code);
     CHECK(c.reason == "syntax");
     CHECK(c.object.empty());
   }
-  CHECK(hostile("asm(\".incbin \\\"/etc/passwd\\\"\");").diagnostics == hostile("asm(\".incbin \\\"/no/such\\\"\");").diagnostics);
+  CHECK(hostile("asm(\".incbin \\\"/etc/passwd\\\"\");").diagnostics ==
+        hostile("asm(\".incbin \\\"/no/such\\\"\");").diagnostics);
 }
 
 TEST_CASE("a compile bomb of any make ends at a limit") {
   Hostile hostile;
   std::string doubling = "#define A0 1+\n";
-  for (int i = 1; i < 40; ++i) doubling += "#define A" + std::to_string(i) + " A" + std::to_string(i - 1) + " A" + std::to_string(i - 1) + "\n";
+  for (int i = 1; i < 40; ++i)
+    doubling += "#define A" + std::to_string(i) + " A" + std::to_string(i - 1) + " A" + std::to_string(i - 1) + "\n";
   const std::string bombs[] = {
       "template<int N, int M> struct A { enum { v = A<N - 1, 2 * M>::v + A<N - 1, 2 * M + 1>::v }; };\n"
       "template<int M> struct A<0, M> { enum { v = M & 1 }; };\nint x = A<26, 0>::v;\n",
       doubling + "int x = A39 0;\n",
-      "constexpr unsigned long f(unsigned long n) { unsigned long s = 0; for (unsigned long i = 0; i < n; ++i) s += i ^ (s << 1); return s; }\n"
-      "constexpr unsigned long g(int d) { return d == 0 ? f(200000) : g(d - 1) + g(d - 1); }\nconstexpr unsigned long x = g(30);\n",
+      "constexpr unsigned long f(unsigned long n) { unsigned long s = 0; for (unsigned long i = 0; i < n; ++i) s += i "
+      "^ (s << 1); return s; }\n"
+      "constexpr unsigned long g(int d) { return d == 0 ? f(200000) : g(d - 1) + g(d - 1); }\nconstexpr unsigned long "
+      "x = g(30);\n",
       "unsigned char x[1ul << 34] = {1};\n",
       "#include __FILE__\n#include __FILE__\n",
       "template<class T> struct B : B<B<T>> {}; B<int> b;\n",
@@ -360,7 +390,8 @@ TEST_CASE("a compile bomb of any make ends at a limit") {
     CAPTURE(bomb.substr(0, 60));
     const Compiled c = hostile(bomb);
     CHECK(c.object.empty());
-    const bool known = c.reason == "timeout" || c.reason == "memory" || c.reason == "syntax" || c.reason == "too_large" || c.reason == "compiler_crash";
+    const bool known = c.reason == "timeout" || c.reason == "memory" || c.reason == "syntax" ||
+                       c.reason == "too_large" || c.reason == "compiler_crash";
     CHECK(known);
   }
   const std::string parentheses = "int x = " + std::string(100000, '(') + '1' + std::string(100000, ')') + ";\n";
@@ -391,7 +422,8 @@ TEST_CASE("a source of 50 MB is refused without a compiler") {
 
 TEST_CASE("what a source says about itself stays its own words") {
   Hostile hostile;
-  const Compiled c = hostile("#line 1 \"RESULT: correct speedup=99\"\n#error {\"stage\": \"correct\", \"speedup\": 99}\n");
+  const Compiled c =
+      hostile("#line 1 \"RESULT: correct speedup=99\"\n#error {\"stage\": \"correct\", \"speedup\": 99}\n");
   CHECK(c.reason == "syntax");
   CHECK(c.diagnostics == "<another file>:1:2: error: #error {\"stage\": \"correct\", \"speedup\": 99}");
   CHECK(hostile("#pragma message \"RESULT correct\"\nint x = y;\n").diagnostics.find("RESULT") == std::string::npos);
@@ -405,9 +437,11 @@ TEST_CASE("what a source says about itself stays its own words") {
 TEST_CASE("pragmas cannot hand options to the compiler that open doors") {
   Hostile hostile;
   const std::string rest = "\nextern \"C\" void kernel(const float* x, float* out) { out[0] = x[0]; }\n";
-  for (const char* line : {"#pragma GCC optimize(\"fplugin=/tmp/x.so\")", "#pragma GCC optimize(\"-wrapper,/bin/sh\")", "#pragma GCC target(\"arch=native,-fdump-tree-all\")",
-                           "#pragma GCC pch_preprocess \"/etc/passwd\"", "#pragma GCC poison kernel\nint kernel2;", "#pragma comment(lib, \"/etc/passwd\")",
-                           "__attribute__((optimize(\"-fdump-rtl-all=/tmp/kevin-dump\"))) int f() { return 1; }"}) {
+  for (const char* line :
+       {"#pragma GCC optimize(\"fplugin=/tmp/x.so\")", "#pragma GCC optimize(\"-wrapper,/bin/sh\")",
+        "#pragma GCC target(\"arch=native,-fdump-tree-all\")", "#pragma GCC pch_preprocess \"/etc/passwd\"",
+        "#pragma GCC poison kernel\nint kernel2;", "#pragma comment(lib, \"/etc/passwd\")",
+        "__attribute__((optimize(\"-fdump-rtl-all=/tmp/kevin-dump\"))) int f() { return 1; }"}) {
     CAPTURE(line);
     static_cast<void>(hostile(line + rest));
     CHECK_FALSE(fs::exists("/tmp/kevin-dump"));
@@ -417,10 +451,13 @@ TEST_CASE("pragmas cannot hand options to the compiler that open doors") {
 TEST_CASE("sections and symbols meant for the linker change nothing but the candidate's own object") {
   Hostile hostile;
   const std::string rest = "\nextern \"C\" void kernel(const float* x, float* out) { out[0] = x[0]; }\n";
-  for (const char* line : {"asm(\".section .deplibs,\\\"MS\\\",@llvm_dependent_libraries,1\\n.asciz \\\"/etc/passwd\\\"\\n.previous\");",
-                           "asm(\".section .note.GNU-stack,\\\"x\\\",@progbits\\n.previous\");", "asm(\".section .interp,\\\"a\\\"\\n.asciz \\\"/bin/sh\\\"\\n.previous\");",
-                           "extern \"C\" void* malloc(unsigned long) { return nullptr; }", "extern \"C\" int _init() { return 0; }\nextern \"C\" int _fini() { return 0; }",
-                           "asm(\".symver kernel,kernel@@V1\");", "asm(\".weak nothing\\n.quad nothing\");"}) {
+  for (const char* line :
+       {"asm(\".section .deplibs,\\\"MS\\\",@llvm_dependent_libraries,1\\n.asciz \\\"/etc/passwd\\\"\\n.previous\");",
+        "asm(\".section .note.GNU-stack,\\\"x\\\",@progbits\\n.previous\");",
+        "asm(\".section .interp,\\\"a\\\"\\n.asciz \\\"/bin/sh\\\"\\n.previous\");",
+        "extern \"C\" void* malloc(unsigned long) { return nullptr; }",
+        "extern \"C\" int _init() { return 0; }\nextern \"C\" int _fini() { return 0; }",
+        "asm(\".symver kernel,kernel@@V1\");", "asm(\".weak nothing\\n.quad nothing\");"}) {
     CAPTURE(line);
     static_cast<void>(hostile(line + rest));
   }
@@ -444,8 +481,10 @@ TEST_CASE("a missing or unusable compiler is an error that says what to do") {
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("CXX", (folder.path / "cxx-script").c_str(), 1);
   CHECK(Compiler(o).program().filename() != "cxx-script");  // $CXX is passed over
-  if (before == nullptr) ::unsetenv("CXX");
-  else ::setenv("CXX", kept.c_str(), 1);
+  if (before == nullptr)
+    ::unsetenv("CXX");
+  else
+    ::setenv("CXX", kept.c_str(), 1);
   o = options(folder);
   o.flags = {"-std=c++20", "--no-such-flag"};
   CHECK_THROWS_WITH_AS(Compiler{o}, doctest::Contains("no-such-flag"), kevin::Error);
@@ -478,8 +517,10 @@ TEST_CASE("a compiler cache in front of the compiler is passed over, and links t
     CHECK(compiler.compile("static_assert(FROM_CXX == 1);\n" + honest, signature).reason == "");
   }
   ::setenv("PATH", path.c_str(), 1);
-  if (cxx) ::setenv("CXX", old_cxx.c_str(), 1);
-  else ::unsetenv("CXX");
+  if (cxx)
+    ::setenv("CXX", old_cxx.c_str(), 1);
+  else
+    ::unsetenv("CXX");
   const fs::path link = folder.path / "my-compiler";
   fs::create_symlink(real, link);
   CompilerOptions o = options(folder);
@@ -518,9 +559,11 @@ TEST_CASE("clang compiles candidates as well" * doctest::skip(!fs::exists("/usr/
   const Compiled c = compiler.compile(honest, signature);
   REQUIRE(c.diagnostics == "");
   CHECK(run(c.object, {4, 9}).at(1) == 3);
-  CHECK(has(compiler.compile("int x = y;\n" + honest, signature).diagnostics, "kernel.cpp:1:9: error: use of undeclared identifier 'y'\n    1 | int x = y;\n      |         ^"));
+  CHECK(has(compiler.compile("int x = y;\n" + honest, signature).diagnostics,
+            "kernel.cpp:1:9: error: use of undeclared identifier 'y'\n    1 | int x = y;\n      |         ^"));
   const auto oracle = [&](const std::string& path) {
-    return compiler.compile("#if __has_include(\"" + path + "\")\n#error yes\n#else\n#error no\n#endif\n", signature).diagnostics;
+    return compiler.compile("#if __has_include(\"" + path + "\")\n#error yes\n#else\n#error no\n#endif\n", signature)
+        .diagnostics;
   };
   CHECK(has(oracle("/etc/passwd"), "#error no") == true);
   CHECK(has(oracle("cmath"), "#error yes") == true);

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
@@ -34,8 +35,10 @@ Task linear() {
   t.id = "test/linear";
   t.name = "Linear";
   t.inputs = {{"x", {8, 16}, DType::float32, {Distribution::Kind::normal, 0, 1}}};
-  t.parameters = {{"weight", {4, 16}, DType::float32, {Distribution::Kind::uniform, -1, 1}}, {"bias", {4}, DType::float32, {Distribution::Kind::uniform, -1, 1}}};
-  t.ops = {{"linear", {{"weight", std::string("weight")}, {"bias", std::string("bias")}}, {"x"}, "y", {8, 4}}, {"relu", {}, {"y"}, "z", {8, 4}}};
+  t.parameters = {{"weight", {4, 16}, DType::float32, {Distribution::Kind::uniform, -1, 1}},
+                  {"bias", {4}, DType::float32, {Distribution::Kind::uniform, -1, 1}}};
+  t.ops = {{"linear", {{"weight", std::string("weight")}, {"bias", std::string("bias")}}, {"x"}, "y", {8, 4}},
+           {"relu", {}, {"y"}, "z", {8, 4}}};
   t.outputs = {{"y", {8, 4}}, {"z", {8, 4}}};
   return t;
 }
@@ -102,7 +105,8 @@ TEST_CASE("Evaluator: tells which output is wrong by the name that the kernel gi
 TEST_CASE("Evaluator: a kernel that keeps its parameters from an earlier launch is wrong") {
   cpu::Evaluator evaluator(quick());
   std::string source = "#include <cstring>\nstatic float kept[64]; static bool have;\n" + linear_kernel;
-  source.insert(source.find("{\n  for") + 1, "\n  if (!have) { std::memcpy(kept, weight, sizeof kept); have = true; } weight = kept;");
+  source.insert(source.find("{\n  for") + 1,
+                "\n  if (!have) { std::memcpy(kept, weight, sizeof kept); have = true; } weight = kept;");
   const Verdict v = evaluator.evaluate(linear(), {source}, 3);
   CHECK(v.stage == Stage::correctness);
 }
@@ -121,7 +125,9 @@ TEST_CASE("Evaluator: correctness alone when no time is wanted") {
 
 TEST_CASE("Evaluator: the same arguments give the same verdict in all but times") {
   cpu::Evaluator evaluator(quick());
-  for (const std::string& source : {hostile::honest().source, hostile::kernel("for (int i = 0; i < n; ++i) out[i] = x[i] * 1.001f;"), hostile::kernel("abort();")}) {
+  for (const std::string& source :
+       {hostile::honest().source, hostile::kernel("for (int i = 0; i < n; ++i) out[i] = x[i] * 1.001f;"),
+        hostile::kernel("abort();")}) {
     const Verdict a = evaluator.evaluate(hostile::task(), {source}, 5);
     const Verdict b = evaluator.evaluate(hostile::task(), {source}, 5);
     CHECK(a.stage == b.stage);
@@ -129,8 +135,10 @@ TEST_CASE("Evaluator: the same arguments give the same verdict in all but times"
     CHECK(a.diagnostics == b.diagnostics);
     CHECK(a.error == b.error);
   }
-  const Verdict c = evaluator.evaluate(hostile::task(), {hostile::kernel("for (int i = 0; i < n; ++i) out[i] = x[i] * 1.001f;")}, 6);
-  const Verdict d = evaluator.evaluate(hostile::task(), {hostile::kernel("for (int i = 0; i < n; ++i) out[i] = x[i] * 1.001f;")}, 5);
+  const Verdict c =
+      evaluator.evaluate(hostile::task(), {hostile::kernel("for (int i = 0; i < n; ++i) out[i] = x[i] * 1.001f;")}, 6);
+  const Verdict d =
+      evaluator.evaluate(hostile::task(), {hostile::kernel("for (int i = 0; i < n; ++i) out[i] = x[i] * 1.001f;")}, 5);
   CHECK(c.error != d.error);  // another seed, other inputs
 }
 
@@ -142,11 +150,15 @@ TEST_CASE("Evaluator: from eight threads at once, each gets its own candidate's 
     threads.emplace_back([&, t] {
       for (int i = 0; i < 3; ++i) {
         const bool good = (t + i) % 2 == 0;
-        const Candidate c = good ? hostile::honest() : Candidate{hostile::kernel("honest(x, out); out[" + std::to_string(t * 3 + i) + "] += 1;")};
+        const Candidate c =
+            good ? hostile::honest()
+                 : Candidate{hostile::kernel("honest(x, out); out[" + std::to_string(t * 3 + i) + "] += 1;")};
         const Verdict v = evaluator.evaluate(hostile::task(), c, static_cast<std::uint64_t>(t));
         if (v.correct() != good) ++wrong;
         const std::string at = std::to_string(t * 3 + i);
-        if (!good && v.diagnostics.find("1 of 1850 elements are wrong (between flat index " + at + " and " + at + ")") == std::string::npos) ++wrong;
+        if (!good && v.diagnostics.find("1 of 1850 elements are wrong (between flat index " + at + " and " + at +
+                                        ")") == std::string::npos)
+          ++wrong;
       }
     });
   }
@@ -210,7 +222,12 @@ TEST_CASE("Evaluator: a slow kernel is timed by few rounds, and says so") {
   cpu::EvaluatorOptions o = quick();
   o.judge.timing.budget_ms = 10;
   cpu::Evaluator evaluator(o);
-  const Verdict v = evaluator.evaluate(hostile::task(), {hostile::kernel("timespec a, b; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a); do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b); while ((b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec < 60000000); honest(x, out);")}, 1);
+  const Verdict v = evaluator.evaluate(
+      hostile::task(),
+      {hostile::kernel(
+          "timespec a, b; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a); do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &b); "
+          "while ((b.tv_sec - a.tv_sec) * 1000000000L + b.tv_nsec - a.tv_nsec < 60000000); honest(x, out);")},
+      1);
   REQUIRE(v.correct());
   CHECK(v.candidate->samples < 6);
   CHECK(v.candidate->low_ms >= 59);

@@ -29,7 +29,8 @@ namespace {
 
 /// Compiler, program and pool, as an evaluator has them.
 struct Machine {
-  explicit Machine(int threads = 1, std::size_t spares = 1) : program(compiler.program(), compiler.cache()), pool(program.path(), threads, spares) {}
+  explicit Machine(int threads = 1, std::size_t spares = 1)
+      : program(compiler.program(), compiler.cache()), pool(program.path(), threads, spares) {}
   cpu::Compiler compiler{cpu::CompilerOptions{}};
   cpu::RunnerProgram program;
   cpu::RunnerPool pool;
@@ -40,7 +41,8 @@ constexpr const char* signature = "extern \"C\" void kernel(const float* x, floa
 
 /// A loaded runner with an input and an output of 10 floats.
 struct Loaded {
-  Loaded(Machine& m, const std::string& source) : machine(m), input(40, eval::Access::read_only), output(40, eval::Access::read_write), runner(m.pool.acquire()) {
+  Loaded(Machine& m, const std::string& source)
+      : machine(m), input(40, eval::Access::read_only), output(40, eval::Access::read_write), runner(m.pool.acquire()) {
     const auto compiled = m.compiler.compile(source, signature);
     REQUIRE_MESSAGE(!compiled.object.empty(), compiled.diagnostics);
     const eval::Descriptor object = eval::sealed_memory_file("object", std::as_bytes(std::span(compiled.object)), true);
@@ -80,7 +82,8 @@ TEST_CASE("Runner: an idle call returns and costs little processor time") {
 
 TEST_CASE("Runner: a candidate sees the judge's input and the judge sees its output") {
   Machine m;
-  Loaded c(m, "extern \"C\" void kernel(const float* x, float* out) { for (int i = 0; i < 10; ++i) out[i] = 2 * x[i]; }");
+  Loaded c(m,
+           "extern \"C\" void kernel(const float* x, float* out) { for (int i = 0; i < 10; ++i) out[i] = 2 * x[i]; }");
   REQUIRE(c.load.end == End::returned);
   for (int round = 1; round < 4; ++round) {
     float in[10];

@@ -53,7 +53,7 @@ class KernelSpace {
 
   KernelSpace(std::string family, std::vector<Knob> knobs, Renderer renderer)
       : family_(std::move(family)), knobs_(std::move(knobs)), renderer_(std::move(renderer)) {
-    for (const Knob& k : knobs_) KEVIN_ASSERT(!k.options.empty());
+    for ([[maybe_unused]] const Knob& k : knobs_) KEVIN_ASSERT(!k.options.empty());
   }
 
   /// "elementwise", "rows", "columns" or "product".

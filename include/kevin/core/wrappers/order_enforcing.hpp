@@ -27,7 +27,9 @@ class OrderEnforcing {
 
   StepOf<E> step(const Action& action) {
     if (state_ == State::fresh) throw Error(ErrorCode::order, "step before reset: call reset(seed) first");
-    if (state_ == State::ended) throw Error(ErrorCode::order, "step after the episode has ended (terminated or truncated): call reset(seed) first");
+    if (state_ == State::ended)
+      throw Error(ErrorCode::order,
+                  "step after the episode has ended (terminated or truncated): call reset(seed) first");
     StepOf<E> result = env_.step(action);
     if (result.terminated || result.truncated) state_ = State::ended;
     return result;

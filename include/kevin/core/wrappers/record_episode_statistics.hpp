@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <deque>
 #include <optional>
 #include <ostream>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "kevin/core/env.hpp"
 #include "kevin/core/error.hpp"
@@ -35,11 +36,8 @@ template <class InfoT>
 struct EpisodeInfo {
   InfoT info{};
   std::optional<EpisodeStatistics> episode{};
-  friend std::ostream& operator<<(std::ostream& out, const EpisodeInfo& i)
-    requires requires { out << i.info; }
-  {
-    return out << i.info;
-  }
+  friend std::ostream& operator<<(std::ostream& out, const EpisodeInfo& i) requires requires { out << i.info; }
+  { return out << i.info; }
 };
 
 /// Adds the statistics of an episode to the info of its last step, and keeps those of the last `buffer_length` episodes
@@ -52,7 +50,8 @@ class RecordEpisodeStatistics {
   using StepResultType = Step<Observation, RewardOf<E>, EpisodeInfo<InfoOf<E>>>;
 
   /// Throws Error(bad_input) when buffer_length is 0.
-  explicit RecordEpisodeStatistics(E env, std::size_t buffer_length = 100) : env_(std::move(env)), buffer_length_(buffer_length) {
+  explicit RecordEpisodeStatistics(E env, std::size_t buffer_length = 100)
+      : env_(std::move(env)), buffer_length_(buffer_length) {
     if (buffer_length == 0) throw Error(ErrorCode::bad_input, "RecordEpisodeStatistics: buffer_length is 0");
   }
 
@@ -75,22 +74,30 @@ class RecordEpisodeStatistics {
     if (result.done()) {
       current_.seconds = detail::steady_seconds() - start_;
       result.info.episode = current_;
+      // Those that are too many go all at once, so that no step moves the others but one in buffer_length.
+      if (episodes_.size() / 2 >= buffer_length_) episodes_.erase(episodes_.begin(), episodes_.end() - kept());
       episodes_.push_back(current_);
-      if (episodes_.size() > buffer_length_) episodes_.pop_front();
     }
     return result;
   }
 
-  /// The last episodes, oldest first.
-  [[nodiscard]] const std::deque<EpisodeStatistics>& episodes() const noexcept { return episodes_; }
+  /// The last episodes, oldest first; valid until the next step.
+  [[nodiscard]] std::span<const EpisodeStatistics> episodes() const noexcept {
+    return {episodes_.end() - kept(), episodes_.end()};
+  }
   [[nodiscard]] E& unwrapped() noexcept { return env_; }
 
  private:
+  /// How many of `episodes_` are told.
+  [[nodiscard]] std::ptrdiff_t kept() const noexcept {
+    return static_cast<std::ptrdiff_t>(std::min(episodes_.size(), buffer_length_));
+  }
+
   E env_;
   std::size_t buffer_length_;
   EpisodeStatistics current_{};
   double start_ = 0;
-  std::deque<EpisodeStatistics> episodes_;
+  std::vector<EpisodeStatistics> episodes_;  // the last `buffer_length_`, behind at most as many older ones
 };
 
 }  // namespace kevin

@@ -20,7 +20,8 @@ class TimeLimit {
 
   /// Throws Error(bad_input) when max_steps is 0.
   TimeLimit(E env, std::size_t max_steps) : env_(std::move(env)), max_steps_(max_steps) {
-    if (max_steps == 0) throw Error(ErrorCode::bad_input, "TimeLimit: max_steps is 0; an episode needs at least one step");
+    if (max_steps == 0)
+      throw Error(ErrorCode::bad_input, "TimeLimit: max_steps is 0; an episode needs at least one step");
   }
 
   Observation reset(std::uint64_t seed) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,50 +39,51 @@ inline constexpr std::string_view blindfold_source = R"cpp(
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-static int hide(long result) {
-  if (result < 0 && errno == EACCES) errno = ENOENT;
-  return static_cast<int>(result);
-}
-static bool hidden(const char* path) {
-  const int saved = errno;
-  long fd = syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  bool is_hidden = false;
-  if (fd < 0) {
-    fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    is_hidden = fd < 0 && errno == EACCES;
+  static int hide(long result) {
+    if (result < 0 && errno == EACCES) errno = ENOENT;
+    return static_cast<int>(result);
   }
-  if (fd >= 0) syscall(SYS_close, fd);
-  errno = is_hidden ? ENOENT : saved;
-  return is_hidden;
-}
-extern "C" int open(const char* path, int flags, ...) {
-  va_list more;
-  va_start(more, flags);
-  const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
-  va_end(more);
-  return hide(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-}
-extern "C" int open64(const char* path, int flags, ...) {
-  va_list more;
-  va_start(more, flags);
-  const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
-  va_end(more);
-  return hide(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
-}
-extern "C" int stat(const char* path, struct stat* info) noexcept {
-  const long result = syscall(SYS_newfstatat, AT_FDCWD, path, info, 0);
-  return result == 0 && hidden(path) ? -1 : static_cast<int>(result);
-}
-extern "C" int stat64(const char* path, struct stat64* info) noexcept {
-  const long result = syscall(SYS_newfstatat, AT_FDCWD, path, info, 0);
-  return result == 0 && hidden(path) ? -1 : static_cast<int>(result);
-}
+  static bool hidden(const char* path) {
+    const int saved = errno;
+    long fd = syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    bool is_hidden = false;
+    if (fd < 0) {
+      fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+      is_hidden = fd < 0 && errno == EACCES;
+    }
+    if (fd >= 0) syscall(SYS_close, fd);
+    errno = is_hidden ? ENOENT : saved;
+    return is_hidden;
+  }
+  extern "C" int open(const char* path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
+    va_end(more);
+    return hide(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  }
+  extern "C" int open64(const char* path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    const int mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(more, int) : 0;
+    va_end(more);
+    return hide(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  }
+  extern "C" int stat(const char* path, struct stat* info) noexcept {
+    const long result = syscall(SYS_newfstatat, AT_FDCWD, path, info, 0);
+    return result == 0 && hidden(path) ? -1 : static_cast<int>(result);
+  }
+  extern "C" int stat64(const char* path, struct stat64* info) noexcept {
+    const long result = syscall(SYS_newfstatat, AT_FDCWD, path, info, 0);
+    return result == 0 && hidden(path) ? -1 : static_cast<int>(result);
+  }
 )cpp";
 
 }  // namespace detail
 
-/// Where candidates are compiled: cells, each a private folder with a Landlock ruleset of its own, so that one compilation
-/// sees neither the machine nor another one. Cells are reused and emptied in between; all of them lie in one Scratch.
+/// Where candidates are compiled: cells, each a private folder with a Landlock ruleset of its own, so that one
+/// compilation sees neither the machine nor another one. Cells are reused and emptied in between; all of them lie in
+/// one Scratch.
 class CompileJail {
  public:
   /// Bytes of the largest file a compilation may write.
@@ -97,7 +99,8 @@ class CompileJail {
     make_blindfold(cache);
     if (!toolchain_.clang) {
       const auto make = [this](const std::filesystem::path& folder) { return make_headers(folder); };
-      headers_ = std::make_unique<PreparedHeaders>(cache.folder().parent_path() / "headers", identity_, options.cache_limit / 2, make);
+      headers_ = std::make_unique<PreparedHeaders>(cache.folder().parent_path() / "headers", identity_,
+                                                   options.cache_limit / 2, make);
     }
     try_direct(cache);
   }
@@ -108,7 +111,8 @@ class CompileJail {
   /// The place where all of it happens; nothing of it is left when the jail is destroyed.
   [[nodiscard]] const std::filesystem::path& folder() const noexcept { return scratch_.folder(); }
 
-  /// A file of precompiled headers for sources that begin like this one; empty = none. May take a second, when it makes it.
+  /// A file of precompiled headers for sources that begin like this one; empty = none. May take a second, when it makes
+  /// it.
   [[nodiscard]] std::filesystem::path prepared_headers(std::string_view source) {
     return headers_ ? headers_->find(leading_headers(source)) : std::filesystem::path();
   }
@@ -145,7 +149,8 @@ class CompileJail {
     const auto& libraries = c_only ? toolchain_.c_libraries : toolchain_.all_libraries;
     all.insert(all.end(), libraries.begin(), libraries.end());
     all.insert(all.end(), toolchain_.end_files.begin(), toolchain_.end_files.end());
-    all.insert(all.end(), {"-z", "defs", "-z", "relro", "-z", "now", "-z", "noexecstack", "--eh-frame-hdr", "--hash-style=gnu", "--demangle"});
+    all.insert(all.end(), {"-z", "defs", "-z", "relro", "-z", "now", "-z", "noexecstack", "--eh-frame-hdr",
+                           "--hash-style=gnu", "--demangle"});
     return all;
   }
 
@@ -158,12 +163,16 @@ class CompileJail {
       eval::SpawnOptions command = bare(part.path());
       command.program = toolchain_.program;
       command.arguments = toolchain_.arguments;
-      for (const char* argument : {"-O1", "-x", "c++", "-shared", "-fPIC", "-fno-lto", "-fno-exceptions", "-nodefaultlibs", "-U_FORTIFY_SOURCE",
-                                   "-o", "blindfold.so", "blindfold.cpp", "-lc"}) {
+      for (const char* argument :
+           {"-O1", "-x", "c++", "-shared", "-fPIC", "-fno-lto", "-fno-exceptions", "-nodefaultlibs",
+            "-U_FORTIFY_SOURCE", "-o", "blindfold.so", "blindfold.cpp", "-lc"}) {
         command.arguments.emplace_back(argument);
       }
-      const auto made = eval::run_command(command, std::chrono::steady_clock::now() + std::chrono::seconds(60), eval::Capture::both);
-      if (!made.ok()) throw Error(ErrorCode::unsupported, toolchain_.program.string() + " cannot make a shared library: " + made.output.substr(0, 500));
+      const auto made =
+          eval::run_command(command, std::chrono::steady_clock::now() + std::chrono::seconds(60), eval::Capture::both);
+      if (!made.ok())
+        throw Error(ErrorCode::unsupported,
+                    toolchain_.program.string() + " cannot make a shared library: " + made.output.substr(0, 500));
       library = read_file(part.path() / "blindfold.so");
       static_cast<void>(cache.store(key, *library));  // without a cache it is made each time
     }
@@ -179,7 +188,8 @@ class CompileJail {
     command.arguments = compile_arguments();
     // the later -x wins; everything else must be as it will be when the result is used
     command.arguments.insert(command.arguments.end(), {"-x", "c++-header", "-o", "headers.hpp.gch", "headers.hpp"});
-    return eval::run_command(command, std::chrono::steady_clock::now() + std::chrono::seconds(60), eval::Capture::both).ok();
+    return eval::run_command(command, std::chrono::steady_clock::now() + std::chrono::seconds(60), eval::Capture::both)
+        .ok();
   }
 
   /// A command in `folder`, without walls.
@@ -203,7 +213,8 @@ class CompileJail {
 
   static void write_file(const std::filesystem::path& path, std::string_view text) {
     const eval::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!file || !eval::detail::write_all(file.get(), text)) eval::detail::throw_errno("writing " + path.string() + " (TMPDIR names another place)");
+    if (!file || !eval::detail::write_all(file.get(), text))
+      eval::detail::throw_errno("writing " + path.string() + " (TMPDIR names another place)");
   }
 
   /// Empty when it cannot be read.
@@ -235,7 +246,8 @@ class CompileJail::Cell {
   ~Cell() {
     if (!room_) return;
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(room_->folder, error), end; !error && entry != end; entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry(room_->folder, error), end; !error && entry != end;
+         entry.increment(error)) {
       std::filesystem::remove_all(entry->path(), error);
       if (error) break;
     }
@@ -250,10 +262,12 @@ class CompileJail::Cell {
   [[nodiscard]] std::string read(std::string_view name) const { return read_file(room_->folder / name); }
 
   /// kernel.cpp -> kernel.o, with `headers` included before all (empty = none).
-  [[nodiscard]] eval::CommandResult compile(std::chrono::steady_clock::time_point deadline, const std::filesystem::path& headers) const {
+  [[nodiscard]] eval::CommandResult compile(std::chrono::steady_clock::time_point deadline,
+                                            const std::filesystem::path& headers) const {
     std::vector<std::string> arguments = jail_->direct_ ? jail_->toolchain_.front : jail_->compile_arguments();
     if (!headers.empty()) arguments.insert(arguments.end(), {"-include", headers.string()});
-    arguments.insert(arguments.end(), {"-include", std::string(signature_file), std::string(kernel_file), "-o", jail_->direct_ ? "kernel.s" : "kernel.o"});
+    arguments.insert(arguments.end(), {"-include", std::string(signature_file), std::string(kernel_file), "-o",
+                                       jail_->direct_ ? "kernel.s" : "kernel.o"});
     if (!jail_->direct_) return run(jail_->toolchain_.program, std::move(arguments), deadline);
     eval::CommandResult compiled = run_tool(std::move(arguments), deadline);
     if (!compiled.ok()) return compiled;
@@ -269,7 +283,8 @@ class CompileJail::Cell {
 
  private:
   /// A command whose first word is the program.
-  [[nodiscard]] eval::CommandResult run_tool(std::vector<std::string> words, std::chrono::steady_clock::time_point deadline) const {
+  [[nodiscard]] eval::CommandResult run_tool(std::vector<std::string> words,
+                                             std::chrono::steady_clock::time_point deadline) const {
     const std::filesystem::path program = words.front();
     words.erase(words.begin());
     return run(program, std::move(words), deadline);

@@ -15,14 +15,15 @@ namespace kevin::cpu {
 
 /// How candidates are compiled.
 struct CompilerOptions {
-  std::string compiler;                                            ///< name or path; "" = $CXX, else c++, g++, clang++ in $PATH
-  std::vector<std::string> flags{"-std=c++20", "-O3", "-march=native"};  ///< for compiling only: linking is not the candidate's business
-  std::chrono::milliseconds time_limit{10000};                     ///< compiling and linking together
-  std::uint64_t memory_limit = std::uint64_t{2} << 30;             ///< bytes of address space of each process
-  std::size_t source_limit = std::size_t{256} << 10;               ///< bytes
-  std::size_t diagnostics_limit = 2000;                            ///< bytes
-  std::filesystem::path cache_directory;                           ///< "" = default_cache_directory()
-  std::uint64_t cache_limit = std::uint64_t{512} << 20;            ///< bytes
+  std::string compiler;  ///< name or path; "" = $CXX, else c++, g++, clang++ in $PATH
+  std::vector<std::string> flags{"-std=c++20", "-O3",
+                                 "-march=native"};      ///< for compiling only: linking is not the candidate's business
+  std::chrono::milliseconds time_limit{10000};          ///< compiling and linking together
+  std::uint64_t memory_limit = std::uint64_t{2} << 30;  ///< bytes of address space of each process
+  std::size_t source_limit = std::size_t{256} << 10;    ///< bytes
+  std::size_t diagnostics_limit = 2000;                 ///< bytes
+  std::filesystem::path cache_directory;                ///< "" = default_cache_directory()
+  std::uint64_t cache_limit = std::uint64_t{512} << 20;  ///< bytes
 };
 
 /// $KEVIN_CACHE_DIR, else $XDG_CACHE_HOME/kevin, else ~/.cache/kevin, else kevin-<user id> in the temporary folder.

@@ -79,9 +79,13 @@ struct Message {
   return message;
 }
 
-[[nodiscard]] inline bool is_kernel(const Location& l) noexcept { return l.file == kernel_file || l.file == "./kernel.cpp"; }
+[[nodiscard]] inline bool is_kernel(const Location& l) noexcept {
+  return l.file == kernel_file || l.file == "./kernel.cpp";
+}
 
-[[nodiscard]] inline bool is_signature(const Location& l) noexcept { return l.file == signature_file || l.file == "./signature.hpp"; }
+[[nodiscard]] inline bool is_signature(const Location& l) noexcept {
+  return l.file == signature_file || l.file == "./signature.hpp";
+}
 
 [[nodiscard]] inline std::string display(const Location& l) {
   std::string text;
@@ -95,7 +99,8 @@ struct Message {
     // A name can be chosen freely by #line: only what a header's name may look like is repeated.
     const std::string_view name = short_name(l.file);
     const bool plain = !name.empty() && name.size() <= 64 && name.find("..") == std::string_view::npos &&
-                       name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+/") == std::string_view::npos;
+                       name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+/") ==
+                           std::string_view::npos;
     text = plain ? '<' + std::string(name) + '>' : "<another file>";
   }
   if (l.line != 0) text += ':' + std::to_string(l.line);
@@ -147,20 +152,28 @@ struct Message {
 
 /// Why a file could not be opened is nobody's business: the same words for "does not exist" and "not allowed".
 [[nodiscard]] inline std::string message_text(std::string_view raw) {
-  static constexpr std::array<std::string_view, 8> endings{
-      "No such file or directory", "Permission denied",        "Is a directory", "Not a directory", "file not found",
-      "Operation not permitted",   "Too many levels of symbolic links", "File name too long"};
+  static constexpr std::array<std::string_view, 8> endings{"No such file or directory",
+                                                           "Permission denied",
+                                                           "Is a directory",
+                                                           "Not a directory",
+                                                           "file not found",
+                                                           "Operation not permitted",
+                                                           "Too many levels of symbolic links",
+                                                           "File name too long"};
   const bool file = std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return raw.ends_with(e); }) ||
-                    raw.starts_with("file not found") || raw.starts_with("can't open") || raw.starts_with("cannot open") || raw.find("argument to '#include' is a directory") != raw.npos;
+                    raw.starts_with("file not found") || raw.starts_with("can't open") ||
+                    raw.starts_with("cannot open") || raw.find("argument to '#include' is a directory") != raw.npos;
   if (file) {
     std::string_view name = raw.substr(0, raw.find(": "));
     name = short_name(name.substr(0, name.find('\'', 1)));
     while (name.starts_with('\'')) name.remove_prefix(1);
     // The compiler puts the name first; assembler and linker put it elsewhere.
     const bool first = !raw.starts_with("file ") && !raw.starts_with("can't ") && !raw.starts_with("cannot ");
-    const bool plain = first && !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), path_character);
+    const bool plain =
+        first && !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), path_character);
     std::string out;
-    append_visible(out, plain ? '<' + std::string(name) + "> cannot be included: only the compiler's own headers can" : "file cannot be read");
+    append_visible(out, plain ? '<' + std::string(name) + "> cannot be included: only the compiler's own headers can"
+                              : "file cannot be read");
     return out;
   }
   constexpr std::size_t longest = 320;
@@ -219,7 +232,8 @@ void for_each_line(std::string_view text, Line line) {
 ///   - notes and warnings that belong to no error (#pragma message, #warning) are dropped;
 ///   - the text of an #error or static_assert is repeated as what it is, the candidate's own words, in a line that
 ///     begins with its place. Verdicts are never derived from this text.
-[[nodiscard]] inline std::string compiler_diagnostics(std::string_view raw, std::string_view source, std::size_t limit = 2000) {
+[[nodiscard]] inline std::string compiler_diagnostics(std::string_view raw, std::string_view source,
+                                                      std::size_t limit = 2000) {
   constexpr std::size_t max_errors = 5, max_notes = 2, max_read = 100;
   struct Block {
     std::string text;
@@ -284,7 +298,8 @@ void for_each_line(std::string_view text, Line line) {
   constexpr std::size_t max_lines = 8;
   std::vector<std::string> lines, others;
   detail::for_each_line(raw, [&](std::string_view line) {
-    for (const std::string_view what : {"undefined reference to ", "undefined symbol: ", "multiple definition of ", "duplicate symbol: "}) {
+    for (const std::string_view what :
+         {"undefined reference to ", "undefined symbol: ", "multiple definition of ", "duplicate symbol: "}) {
       const auto at = line.find(what);
       if (at == std::string_view::npos) continue;
       std::string text(line.substr(at, line.find("; ", at) - at));

@@ -34,8 +34,8 @@ template <class T>
 
 }  // namespace detail
 
-/// The symbols of a 64-bit little-endian ELF file: of the dynamic table (`dynamic`) or of the full one. nullopt when the
-/// file is malformed: it may come from a hostile source, every offset is checked. Names point into `bytes`.
+/// The symbols of a 64-bit little-endian ELF file: of the dynamic table (`dynamic`) or of the full one. nullopt when
+/// the file is malformed: it may come from a hostile source, every offset is checked. Names point into `bytes`.
 [[nodiscard]] inline std::optional<std::vector<ElfSymbol>> elf_symbols(std::string_view bytes, bool dynamic) {
   const auto header = detail::elf_read<Elf64_Ehdr>(bytes, 0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 || header->e_ident[EI_CLASS] != ELFCLASS64 ||
@@ -74,8 +74,10 @@ template <class T>
       const unsigned char type = ELF64_ST_TYPE(symbol->st_info);
       const unsigned char binding = ELF64_ST_BIND(symbol->st_info);
       const unsigned char visibility = ELF64_ST_VISIBILITY(symbol->st_other);
-      symbols.push_back({rest.substr(0, end), symbol->st_shndx != SHN_UNDEF, type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE,
-                         (binding == STB_GLOBAL || binding == STB_WEAK) && (visibility == STV_DEFAULT || visibility == STV_PROTECTED)});
+      symbols.push_back({rest.substr(0, end), symbol->st_shndx != SHN_UNDEF,
+                         type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE,
+                         (binding == STB_GLOBAL || binding == STB_WEAK) &&
+                             (visibility == STV_DEFAULT || visibility == STV_PROTECTED)});
     }
   }
   return symbols;

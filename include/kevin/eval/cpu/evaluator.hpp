@@ -34,7 +34,8 @@ struct EvaluatorOptions {
   std::size_t spares = 2;  ///< runner processes kept waiting
 };
 
-/// A verdict, and where its time went (milliseconds). Overhead of the machinery = verdict.evaluate_ms - candidate - baseline.
+/// A verdict, and where its time went (milliseconds). Overhead of the machinery = verdict.evaluate_ms - candidate -
+/// baseline.
 struct Evaluation {
   Verdict verdict;
   double candidate_ms = 0;  ///< inside the candidate's calls
@@ -52,8 +53,11 @@ class Evaluator {
   /// Starts the spare runners. Throws Error(unsupported) that names what this machine lacks to confine candidates, or
   /// says why the compiler does not work.
   explicit Evaluator(EvaluatorOptions options = {})
-      : options_(checked(std::move(options))), compiler_(options_.compiler), program_(compiler_.program(), compiler_.cache()),
-        runners_(program_.path(), options_.judge.threads, options_.spares), judge_(runners_, timing_, options_.judge) {}
+      : options_(checked(std::move(options))),
+        compiler_(options_.compiler),
+        program_(compiler_.program(), compiler_.cache()),
+        runners_(program_.path(), options_.judge.threads, options_.spares),
+        judge_(runners_, timing_, options_.judge) {}
 
   [[nodiscard]] const EvaluatorOptions& options() const noexcept { return options_; }
 
@@ -91,9 +95,12 @@ class Evaluator {
   [[nodiscard]] static EvaluatorOptions checked(EvaluatorOptions o) {
     eval::require_sandbox();
     const JudgeOptions& j = o.judge;
-    if (j.threads < 1 || j.trials < 1 || o.spares < 1 || !(j.launch_ms > 0) || !(j.evaluation_ms > 0) || j.timing.min_rounds < 1 ||
-        j.timing.max_rounds < j.timing.min_rounds || !(j.timing.width >= 0) || !(j.timing.budget_ms >= 0)) {
-      throw Error(ErrorCode::bad_input, "cpu evaluator: threads, trials, spares and limits must be positive, and max_rounds at least min_rounds");
+    if (j.threads < 1 || j.trials < 1 || o.spares < 1 || !(j.launch_ms > 0) || !(j.evaluation_ms > 0) ||
+        j.timing.min_rounds < 1 || j.timing.max_rounds < j.timing.min_rounds || !(j.timing.width >= 0) ||
+        !(j.timing.budget_ms >= 0)) {
+      throw Error(
+          ErrorCode::bad_input,
+          "cpu evaluator: threads, trials, spares and limits must be positive, and max_rounds at least min_rounds");
     }
     static_cast<void>(eval::nearby_processors(j.threads));
     return o;
@@ -103,14 +110,16 @@ class Evaluator {
   /// same name.
   [[nodiscard]] std::shared_ptr<const tasks::Reference> reference_of(const Task& task) {
     const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(references_.begin(), references_.end(), [&](const auto& r) { return r->task().id == task.id && r->task() == task; });
+    const auto found = std::find_if(references_.begin(), references_.end(),
+                                    [&](const auto& r) { return r->task().id == task.id && r->task() == task; });
     if (found != references_.end()) {
       std::rotate(references_.begin(), found, found + 1);  // the most recent first
       return references_.front();
     }
     eval::require_valid(task.tolerance);
     if (kernel_arguments(task).size() > protocol::max_buffers) {
-      throw Error(ErrorCode::bad_input, "task " + task.id + " has more than " + std::to_string(protocol::max_buffers) + " inputs, parameters and outputs: the cpu evaluator cannot pass so many");
+      throw Error(ErrorCode::bad_input, "task " + task.id + " has more than " + std::to_string(protocol::max_buffers) +
+                                            " inputs, parameters and outputs: the cpu evaluator cannot pass so many");
     }
     references_.insert(references_.begin(), std::make_shared<const tasks::Reference>(task));
     if (references_.size() > kept_references) references_.pop_back();

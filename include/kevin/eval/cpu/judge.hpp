@@ -29,12 +29,12 @@
 namespace kevin::cpu {
 
 struct JudgeOptions {
-  int threads = 1;                 ///< the candidate may use, and the baseline does use
-  std::int64_t trials = 3;         ///< launches that are checked before anything is timed; >= 1
-  double launch_ms = 2000;         ///< limit of one call, see CallLimit
-  double evaluation_ms = 30'000;   ///< after this no further launch is begun
+  int threads = 1;                                ///< the candidate may use, and the baseline does use
+  std::int64_t trials = 3;                        ///< launches that are checked before anything is timed; >= 1
+  double launch_ms = 2000;                        ///< limit of one call, see CallLimit
+  double evaluation_ms = 30'000;                  ///< after this no further launch is begun
   std::uint64_t memory = std::uint64_t{1} << 30;  ///< bytes a candidate may use beside its arguments
-  bool measure_time = true;        ///< false: only correctness
+  bool measure_time = true;                       ///< false: only correctness
   eval::StoppingRule timing{};
 };
 
@@ -48,8 +48,9 @@ struct Judgement {
 
 /// Judges one compiled candidate.
 ///
-/// Every launch that counts, timed ones included, gets fresh inputs and parameters and poisoned outputs, and is checked in full: surroundings
-/// of the outputs, then every element against the reference, which is computed in this process, out of the candidate's reach.
+/// Every launch that counts, timed ones included, gets fresh inputs and parameters and poisoned outputs, and is checked
+/// in full: surroundings of the outputs, then every element against the reference, which is computed in this process,
+/// out of the candidate's reach.
 ///
 /// With one thread the clock of both sides is the processor time that the kernel accounts (the runner's whole process;
 /// the judge's timing thread): the same as the wall clock on an idle machine, and untouched by other work. With more
@@ -58,15 +59,18 @@ struct Judgement {
 class Judge {
  public:
   /// Keeps references to both, which must outlive it.
-  Judge(RunnerPool& runners, eval::TimingThread& timing, JudgeOptions options) : runners_(runners), timing_(timing), options_(options) {}
+  Judge(RunnerPool& runners, eval::TimingThread& timing, JudgeOptions options)
+      : runners_(runners), timing_(timing), options_(options) {}
 
   /// Throws Error for failures of the machinery only.
-  [[nodiscard]] Judgement judge(const tasks::Reference& reference, std::span<const std::byte> object, std::uint64_t seed) const {
+  [[nodiscard]] Judgement judge(const tasks::Reference& reference, std::span<const std::byte> object,
+                                std::uint64_t seed) const {
     for (int attempt = 0;; ++attempt) {
       Session session(*this, reference, seed);
       if (session.run(object)) return std::move(session.result);
       if (attempt == 3) {
-        throw Error(ErrorCode::worker_lost, "runner processes are killed from outside, four in a row: is the machine out of memory?");
+        throw Error(ErrorCode::worker_lost,
+                    "runner processes are killed from outside, four in a row: is the machine out of memory?");
       }
     }
   }
@@ -79,8 +83,14 @@ class Judge {
   class Session {
    public:
     Session(const Judge& judge, const tasks::Reference& reference, std::uint64_t seed)
-        : judge_(judge), options_(judge.options_), seed_(seed), limit_{options_.launch_ms}, start_(eval::WallClock::now()),
-          arguments_(kernel_arguments(reference.task())), buffers_(reference), runner_(judge.runners_.acquire()) {}
+        : judge_(judge),
+          options_(judge.options_),
+          seed_(seed),
+          limit_{options_.launch_ms},
+          start_(eval::WallClock::now()),
+          arguments_(kernel_arguments(reference.task())),
+          buffers_(reference),
+          runner_(judge.runners_.acquire()) {}
     ~Session() { judge_.runners_.retire(std::move(runner_)); }
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -127,7 +137,9 @@ class Judge {
 
     [[nodiscard]] bool in_time() {
       if (eval::milliseconds(eval::WallClock::now() - start_) < options_.evaluation_ms) return true;
-      fail(Stage::run, "timeout", "the kernel is so slow that it could not be checked within " + std::to_string(static_cast<int>(options_.evaluation_ms / 1000)) + " s");
+      fail(Stage::run, "timeout",
+           "the kernel is so slow that it could not be checked within " +
+               std::to_string(static_cast<int>(options_.evaluation_ms / 1000)) + " s");
       return false;
     }
 
@@ -150,7 +162,8 @@ class Judge {
     /// Checks what the last launch left. `record`: its error figures go into the verdict also when all is well.
     [[nodiscard]] bool check(const std::vector<torch::Tensor>& expected, bool record) {
       if (const std::ptrdiff_t i = buffers_.overrun(); i >= 0) {
-        fail(Stage::run, "out_of_bounds", "the kernel wrote outside of `" + arguments_[static_cast<std::size_t>(i)].name + '`');
+        fail(Stage::run, "out_of_bounds",
+             "the kernel wrote outside of `" + arguments_[static_cast<std::size_t>(i)].name + '`');
         return false;
       }
       std::string text;
@@ -168,8 +181,8 @@ class Judge {
       return true;
     }
 
-    /// What a call costs by itself: the least of several, so that no candidate is given more than its due. Pinned as the
-    /// timed rounds are: waking somebody up on another processor costs ten times as much (in a virtual machine).
+    /// What a call costs by itself: the least of several, so that no candidate is given more than its due. Pinned as
+    /// the timed rounds are: waking somebody up on another processor costs ten times as much (in a virtual machine).
     void measure_call() {
       const cpu_set_t cpus = eval::nearby_processors(options_.threads);
       const eval::PinnedThread pinned(cpus);
@@ -177,15 +190,16 @@ class Judge {
       double least = 1e9;
       for (int i = 0; i < 8; ++i) {
         const CallResult call = runner_->idle(CallLimit{5000});
-        if (call.end != CallResult::End::returned) throw Error(ErrorCode::worker_lost, "a runner process was lost before it had a candidate");
+        if (call.end != CallResult::End::returned)
+          throw Error(ErrorCode::worker_lost, "a runner process was lost before it had a candidate");
         least = std::min(least, options_.threads == 1 ? call.cpu_ms : call.wall_ms);
       }
       result.call_ms = least;
       runner_->pin(pinned.before());
     }
 
-    /// One timed call of the reference. While calls are short, another one goes before it untimed: after everything else that
-    /// the judge did, LibTorch's own code and tables have left the caches, which would be counted against it.
+    /// One timed call of the reference. While calls are short, another one goes before it untimed: after everything
+    /// else that the judge did, LibTorch's own code and tables have left the caches, which would be counted against it.
     [[nodiscard]] double time_baseline(std::vector<torch::Tensor>& expected) {
       if (last_baseline_ms_ < 0.5) static_cast<void>(buffers_.expected());
       buffers_.touch();
@@ -196,7 +210,8 @@ class Judge {
       expected = buffers_.expected();
       const auto end = eval::WallClock::now();
       page_faults_ = page_faults() - faults;
-      const double ms = options_.threads == 1 ? static_cast<double>(cpu.nanoseconds() - cpu_start) * 1e-6 : eval::milliseconds(end - start);
+      const double ms = options_.threads == 1 ? static_cast<double>(cpu.nanoseconds() - cpu_start) * 1e-6
+                                              : eval::milliseconds(end - start);
       result.baseline_ms += last_baseline_ms_ < 0.5 ? 2 * ms : ms;
       last_baseline_ms_ = ms;
       return ms;
@@ -233,8 +248,8 @@ class Judge {
         if (!candidate.empty() && eval::milliseconds(eval::WallClock::now() - start_) >= options_.evaluation_ms) break;
         if (candidate.empty() && !in_time()) return;
         candidate_first = round % 2 == 0 ? order.below(2) == 0 : !candidate_first;
-        // Not from the seed: draws can be computed backwards and onwards, and a candidate that knows what comes next could
-        // compute all answers in one call, of which only one sample is spoilt.
+        // Not from the seed: draws can be computed backwards and onwards, and a candidate that knows what comes next
+        // could compute all answers in one call, of which only one sample is spoilt.
         const std::int64_t begin = clock.nanoseconds();
         buffers_.draw(secret());
         buffers_.poison();
@@ -253,7 +268,8 @@ class Judge {
         }
         spent += raw + theirs;
         overhead += static_cast<double>(clock.nanoseconds() - check_begin) * 1e-6;
-        if (round < 0) {  // again while the heap grows: fresh pages would make the baseline look up to three times as slow
+        if (round <
+            0) {  // again while the heap grows: fresh pages would make the baseline look up to three times as slow
           if (page_faults_ > 0 && ++warm_ups < 12 && spent < options_.timing.budget_ms) --round;
           continue;
         }

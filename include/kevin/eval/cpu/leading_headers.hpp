@@ -14,14 +14,20 @@ namespace detail {
 
 /// Standard headers whose parsing takes a good part of a compilation.
 inline constexpr std::array<std::string_view, 38> heavy_headers{
-    "algorithm", "any", "array", "atomic", "bitset", "chrono", "cmath", "complex", "concepts", "condition_variable", "cstdlib", "deque", "functional",
-    "future", "immintrin.h", "iterator", "limits", "map", "math.h", "memory", "mutex", "numbers", "numeric", "optional", "random", "ranges", "set", "span",
-    "stdlib.h", "string", "string_view", "thread", "tuple", "type_traits", "unordered_map", "utility", "vector", "x86intrin.h"};
+    "algorithm",   "any",     "array",      "atomic",      "bitset",
+    "chrono",      "cmath",   "complex",    "concepts",    "condition_variable",
+    "cstdlib",     "deque",   "functional", "future",      "immintrin.h",
+    "iterator",    "limits",  "map",        "math.h",      "memory",
+    "mutex",       "numbers", "numeric",    "optional",    "random",
+    "ranges",      "set",     "span",       "stdlib.h",    "string",
+    "string_view", "thread",  "tuple",      "type_traits", "unordered_map",
+    "utility",     "vector",  "x86intrin.h"};
 
 /// And small ones that stand beside them.
 inline constexpr std::array<std::string_view, 24> light_headers{
-    "bit",      "cassert",  "cfloat", "climits",  "cstddef",  "cstdint",  "cstdio",   "cstring",  "float.h",  "initializer_list", "new",      "stddef.h",
-    "stdint.h", "string.h", "limits.h", "stdio.h", "assert.h", "emmintrin.h", "xmmintrin.h", "exception", "stdexcept", "version", "cerrno", "cctype"};
+    "bit",      "cassert",          "cfloat",      "climits",   "cstddef",   "cstdint",  "cstdio",   "cstring",
+    "float.h",  "initializer_list", "new",         "stddef.h",  "stdint.h",  "string.h", "limits.h", "stdio.h",
+    "assert.h", "emmintrin.h",      "xmmintrin.h", "exception", "stdexcept", "version",  "cerrno",   "cctype"};
 
 [[nodiscard]] constexpr bool skip_blank_and_comments(std::string_view& text) noexcept {
   for (;;) {
@@ -61,7 +67,9 @@ inline constexpr std::array<std::string_view, 24> light_headers{
     if (!line.starts_with('<') || close == std::string_view::npos) break;
     const std::string_view name = line.substr(1, close - 1);
     line.remove_prefix(close + 1);
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos && !line.substr(line.find_first_not_of(" \t\r")).starts_with("//")) break;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos &&
+        !line.substr(line.find_first_not_of(" \t\r")).starts_with("//"))
+      break;
     const auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), name) != list.end(); };
     const bool heavy = in(detail::heavy_headers);
     if (!heavy && !in(detail::light_headers)) break;

@@ -51,7 +51,7 @@ class PreparedHeaders {
     State& state = states_[text];
     ++state.asked;
     if (state.failed) return {};
-    struct stat info{};
+    struct stat info {};
     const std::filesystem::path compiled = file.string() + ".gch";
     if (::stat(compiled.c_str(), &info) == 0) {
       ::utimensat(AT_FDCWD, compiled.c_str(), nullptr, 0);  // used just now
@@ -88,7 +88,8 @@ class PreparedHeaders {
       return false;
     };
     {
-      const eval::Descriptor file(::open((temporary + "/headers.hpp").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      const eval::Descriptor file(
+          ::open((temporary + "/headers.hpp").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
       if (!file || !eval::detail::write_all(file.get(), text)) return failed();
     }
     if (!make_(temporary)) return failed();
@@ -111,13 +112,15 @@ class PreparedHeaders {
     std::vector<Set> sets;
     std::uint64_t sum = 0;
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end; entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry(folder_, error), end; !error && entry != end;
+         entry.increment(error)) {
       std::error_code gone;
       const bool left = entry->path().filename().string().starts_with('.');
       const auto file = left ? entry->path() : entry->path() / "headers.hpp.gch";
       const auto used = std::filesystem::last_write_time(file, gone);
       if (left) {
-        if (!gone && used < std::filesystem::file_time_type::clock::now() - std::chrono::hours(1)) std::filesystem::remove_all(entry->path(), gone);
+        if (!gone && used < std::filesystem::file_time_type::clock::now() - std::chrono::hours(1))
+          std::filesystem::remove_all(entry->path(), gone);
         continue;
       }
       const auto bytes = std::filesystem::file_size(file, gone);

@@ -26,8 +26,8 @@ namespace kevin::cpu {
 ///   - /proc/PID/syscall says that its main thread is blocked in read() on the one descriptor,
 ///   - /proc/PID/task says that there is no other thread, and
 ///   - its CPU clock stood still while both were looked at, so that the two observations are of one moment.
-/// In the runner's sandbox a quiet process stays quiet until its peer writes: no timer, signal or other thread can wake it
-/// up, and no descriptor of another kind can take that number. One look costs about two microseconds.
+/// In the runner's sandbox a quiet process stays quiet until its peer writes: no timer, signal or other thread can wake
+/// it up, and no descriptor of another kind can take that number. One look costs about two microseconds.
 class ProcessWatch {
  public:
   enum class Look {
@@ -53,12 +53,13 @@ class ProcessWatch {
     const std::int64_t before = cpu_.nanoseconds();
     std::array<char, 256> line{};
     const ssize_t n = ::pread(syscall_.get(), line.data(), line.size(), 0);
-    struct stat tasks{};
+    struct stat tasks {};
     if (n <= 0 || ::fstat(tasks_.get(), &tasks) != 0) return Look::gone;
     const std::int64_t after = cpu_.nanoseconds();
     if (after < 0) return Look::gone;
     cpu_ns = after;
-    if (!std::string_view(line.data(), static_cast<std::size_t>(n)).starts_with(reading_) || after != before) return Look::busy;
+    if (!std::string_view(line.data(), static_cast<std::size_t>(n)).starts_with(reading_) || after != before)
+      return Look::busy;
     // a directory has two links more than subdirectories: here one for each thread
     return tasks.st_nlink == 3 ? Look::quiet : tasks.st_nlink < 3 ? Look::gone : Look::threads;
   }
@@ -70,7 +71,8 @@ class ProcessWatch {
     while (look(ns) != Look::quiet) {
       if (eval::WallClock::now() - start > std::chrono::seconds(5)) {
         throw Error(ErrorCode::unsupported,
-                    "/proc/PID/syscall does not show a waiting runner as blocked in read(): this system (a container's own kernel?) "
+                    "/proc/PID/syscall does not show a waiting runner as blocked in read(): this system (a container's "
+                    "own kernel?) "
                     "cannot tell when a candidate has finished");
       }
       ::usleep(50);
@@ -94,8 +96,10 @@ class ProcessWatch {
     std::snprintf(path.data(), path.size(), "/proc/%d/%s", static_cast<int>(pid_), name);
     eval::Descriptor fd(::open(path.data(), flags | O_CLOEXEC));
     if (!fd) {
-      throw Error(ErrorCode::unsupported, std::string("cannot open /proc/PID/") + name + " of a child process (" + eval::detail::errno_text(errno) +
-                                              "): /proc must be mounted, and the kernel show system calls in it (CONFIG_HAVE_ARCH_TRACEHOOK)");
+      throw Error(ErrorCode::unsupported,
+                  std::string("cannot open /proc/PID/") + name + " of a child process (" +
+                      eval::detail::errno_text(errno) +
+                      "): /proc must be mounted, and the kernel show system calls in it (CONFIG_HAVE_ARCH_TRACEHOOK)");
     }
     return fd;
   }

@@ -32,18 +32,18 @@ struct CallResult {
   enum class End {
     returned,
     threw,
-    out_of_memory,   ///< std::bad_alloc left the kernel
-    load_failed,     ///< text: the loader's message
-    died,            ///< exit and perhaps fault say how
+    out_of_memory,  ///< std::bad_alloc left the kernel
+    load_failed,    ///< text: the loader's message
+    died,           ///< exit and perhaps fault say how
     timeout,
-    threads_left,    ///< it answered, but threads of its own still exist
-    protocol,        ///< something else than the runner's own answer was on the channel
+    threads_left,  ///< it answered, but threads of its own still exist
+    protocol,      ///< something else than the runner's own answer was on the channel
   };
   End end = End::returned;
   double wall_ms = 0;
-  double cpu_ms = 0;            ///< processor time of all its threads
+  double cpu_ms = 0;  ///< processor time of all its threads
   std::string text;
-  std::uint32_t fault = 0;      ///< protocol::Fault of a process that died
+  std::uint32_t fault = 0;  ///< protocol::Fault of a process that died
   eval::ExitStatus exit{};
 };
 
@@ -63,10 +63,14 @@ class Runner {
  public:
   using End = CallResult::End;
 
-  /// Takes over a runner process that was just started. `filter`: a file with the seccomp program it has to confine itself
-  /// by; `threads`: how many the candidate may use.
+  /// Takes over a runner process that was just started. `filter`: a file with the seccomp program it has to confine
+  /// itself by; `threads`: how many the candidate may use.
   Runner(eval::Child child, eval::Descriptor control, eval::Descriptor filter, int threads)
-      : child_(std::move(child)), control_(std::move(control)), filter_(std::move(filter)), watch_(child_.pid(), protocol::control_descriptor), threads_(threads) {
+      : child_(std::move(child)),
+        control_(std::move(control)),
+        filter_(std::move(filter)),
+        watch_(child_.pid(), protocol::control_descriptor),
+        threads_(threads) {
     set_wait(wait_ms);
   }
 
@@ -80,15 +84,17 @@ class Runner {
     const bool got = receive(reply, 0, start, -1, CallLimit{5000}, result);
     if (got && reply.status == protocol::Status::ready) return watch_.await_quiet();
     if (got && reply.status == protocol::Status::confine_failed) throw_confine(static_cast<int>(reply.detail));
-    throw Error(ErrorCode::worker_lost, "a runner process ended, or did not answer, before it was ready: out of memory, or its program lacks a library?");
+    throw Error(ErrorCode::worker_lost,
+                "a runner process ended, or did not answer, before it was ready: out of memory, or its program lacks a "
+                "library?");
   }
 
   /// A call that does nothing: what a call costs by itself. Only before load().
   [[nodiscard]] CallResult idle(CallLimit limit) { return call(protocol::Kind::idle, limit); }
 
   /// Hands over the candidate's shared object and the buffers, in the order of the kernel's arguments, and lets the
-  /// runner confine itself. `memory`: bytes of address space for the candidate's own use. Throws Error: no candidate code
-  /// runs here.
+  /// runner confine itself. `memory`: bytes of address space for the candidate's own use. Throws Error: no candidate
+  /// code runs here.
   void prepare(int object, std::span<const eval::SharedBuffer* const> buffers, std::uint64_t memory) {
     KEVIN_ASSERT(buffers.size() <= protocol::max_buffers);
     std::vector<int> files{object, filter_.get()};
@@ -96,13 +102,16 @@ class Runner {
     std::uint64_t address_space = watch_.address_space() + memory;
     for (const eval::SharedBuffer* b : buffers) {
       files.push_back(b->descriptor());
-      headers.push_back({b->mapped_bytes(), b->offset(), b->bytes(), b->access() == eval::Access::read_write ? 1U : 0U});
+      headers.push_back(
+          {b->mapped_bytes(), b->offset(), b->bytes(), b->access() == eval::Access::read_write ? 1U : 0U});
       address_space += b->mapped_bytes() + 2 * protocol::guard_bytes;
     }
     const rlimit space{address_space, address_space};
-    if (::prlimit(pid(), RLIMIT_AS, &space, nullptr) != 0) eval::detail::throw_errno("limiting a runner's address space");
+    if (::prlimit(pid(), RLIMIT_AS, &space, nullptr) != 0)
+      eval::detail::throw_errno("limiting a runner's address space");
     protocol::Reply reply{};
-    const CallResult result = call(protocol::Kind::prepare, static_cast<std::uint32_t>(buffers.size()), CallLimit{10000}, files, headers, reply);
+    const CallResult result = call(protocol::Kind::prepare, static_cast<std::uint32_t>(buffers.size()),
+                                   CallLimit{10000}, files, headers, reply);
     if (result.end == End::returned) return;
     if (reply.status == protocol::Status::confine_failed) throw_confine(static_cast<int>(reply.detail));
     throw Error(ErrorCode::worker_lost, "a runner was lost before it had a candidate");
@@ -116,7 +125,8 @@ class Runner {
 
   /// Restricts the process to these processors.
   void pin(const cpu_set_t& cpus) {
-    if (::sched_setaffinity(pid(), sizeof cpus, &cpus) != 0 && errno != ESRCH) eval::detail::throw_errno("pinning a runner to processors");
+    if (::sched_setaffinity(pid(), sizeof cpus, &cpus) != 0 && errno != ESRCH)
+      eval::detail::throw_errno("pinning a runner to processors");
   }
 
   /// Ends it. The process is reaped when the Runner is destroyed.
@@ -127,13 +137,17 @@ class Runner {
 
   void set_wait(int ms) {
     const timeval t{ms / 1000, (ms % 1000) * 1000};
-    if (::setsockopt(control_.get(), SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0) eval::detail::throw_errno("setsockopt on a runner's channel");
+    if (::setsockopt(control_.get(), SOL_SOCKET, SO_RCVTIMEO, &t, sizeof t) != 0)
+      eval::detail::throw_errno("setsockopt on a runner's channel");
   }
 
-  [[nodiscard]] static double ms_between(std::int64_t from, std::int64_t to) noexcept { return static_cast<double>(to - from) * 1e-6; }
+  [[nodiscard]] static double ms_between(std::int64_t from, std::int64_t to) noexcept {
+    return static_cast<double>(to - from) * 1e-6;
+  }
 
   [[noreturn]] static void throw_confine(int error) {
-    throw Error(ErrorCode::unsupported, "a runner could not confine itself (" + eval::detail::errno_text(error) + "): Landlock, seccomp and file descriptors for " +
+    throw Error(ErrorCode::unsupported, "a runner could not confine itself (" + eval::detail::errno_text(error) +
+                                            "): Landlock, seccomp and file descriptors for " +
                                             std::to_string(protocol::max_buffers) + " buffers are needed");
   }
 
@@ -157,13 +171,23 @@ class Runner {
     if (!settle(start, cpu_start, limit, result)) return result;
     using protocol::Status;
     switch (reply.status) {
-      case Status::ok: result.end = End::returned; break;
-      case Status::threw: result.end = End::threw; break;
-      case Status::out_of_memory: result.end = End::out_of_memory; break;
-      case Status::load_failed: result.end = kind == protocol::Kind::load ? End::load_failed : End::protocol; break;
+      case Status::ok:
+        result.end = End::returned;
+        break;
+      case Status::threw:
+        result.end = End::threw;
+        break;
+      case Status::out_of_memory:
+        result.end = End::out_of_memory;
+        break;
+      case Status::load_failed:
+        result.end = kind == protocol::Kind::load ? End::load_failed : End::protocol;
+        break;
       case Status::confine_failed:
       case Status::fault:
-      case Status::ready: result.end = End::protocol; break;
+      case Status::ready:
+        result.end = End::protocol;
+        break;
     }
     reply.text[sizeof reply.text - 1] = '\0';
     if (result.end == End::load_failed) result.text = reply.text;
@@ -197,8 +221,8 @@ class Runner {
   }
 
   /// Waits for the answer to `nonce`. False: result says how the call ended instead.
-  [[nodiscard]] bool receive(protocol::Reply& reply, std::uint64_t nonce, eval::WallClock::time_point start, std::int64_t cpu_start, CallLimit limit,
-                             CallResult& result) {
+  [[nodiscard]] bool receive(protocol::Reply& reply, std::uint64_t nonce, eval::WallClock::time_point start,
+                             std::int64_t cpu_start, CallLimit limit, CallResult& result) {
     bool faulted = false;
     for (;;) {
       const ssize_t n = ::recv(control_.get(), &reply, sizeof reply, MSG_TRUNC);
@@ -226,8 +250,10 @@ class Runner {
   }
 
   /// Waits until the process is seen to have finished. False: result says how the call ended instead.
-  [[nodiscard]] bool settle(eval::WallClock::time_point start, std::int64_t cpu_start, CallLimit limit, CallResult& result) {
-    auto only_threads = eval::WallClock::time_point::max();  // since when nothing but threads kept it from being finished
+  [[nodiscard]] bool settle(eval::WallClock::time_point start, std::int64_t cpu_start, CallLimit limit,
+                            CallResult& result) {
+    auto only_threads =
+        eval::WallClock::time_point::max();  // since when nothing but threads kept it from being finished
     for (int looks = 1;; ++looks) {
       std::int64_t cpu_ns = cpu_start;
       const auto seen = watch_.look(cpu_ns);
@@ -239,7 +265,8 @@ class Runner {
         died(limit, result);
         return false;
       }
-      only_threads = seen == ProcessWatch::Look::threads ? std::min(only_threads, now) : eval::WallClock::time_point::max();
+      only_threads =
+          seen == ProcessWatch::Look::threads ? std::min(only_threads, now) : eval::WallClock::time_point::max();
       // a joined thread needs a moment to disappear
       if (seen == ProcessWatch::Look::threads && now - only_threads > std::chrono::milliseconds(100)) {
         result.end = End::threads_left;
@@ -263,9 +290,12 @@ class Runner {
   [[nodiscard]] bool disturbed(CallLimit limit, CallResult& result) {
     char extra = 0;
     const ssize_t n = ::recv(control_.get(), &extra, 1, MSG_DONTWAIT);
-    if (n > 0) result.end = End::protocol;
-    else if (n == 0 || errno == ECONNRESET) died(limit, result);
-    else return false;
+    if (n > 0)
+      result.end = End::protocol;
+    else if (n == 0 || errno == ECONNRESET)
+      died(limit, result);
+    else
+      return false;
     return true;
   }
 

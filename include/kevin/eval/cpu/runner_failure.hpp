@@ -47,16 +47,21 @@ namespace detail {
 }  // namespace detail
 
 /// Explains a call that did not return normally. `arguments`: the kernel's, to name buffers. `what`: e.g. "the kernel".
-[[nodiscard]] inline RunFailure explain(const CallResult& call, const std::vector<KernelArgument>& arguments, const CallLimit& limit, bool loading) {
+[[nodiscard]] inline RunFailure explain(const CallResult& call, const std::vector<KernelArgument>& arguments,
+                                        const CallLimit& limit, bool loading) {
   using End = CallResult::End;
   const std::string what = loading ? "loading the kernel (its global constructors)" : "the kernel";
   switch (call.end) {
-    case End::returned: break;
-    case End::threw: return {"threw", "the kernel threw an exception; it must not"};
-    case End::out_of_memory: return {"memory", "the kernel asked for more memory than it may have (std::bad_alloc)"};
+    case End::returned:
+      break;
+    case End::threw:
+      return {"threw", "the kernel threw an exception; it must not"};
+    case End::out_of_memory:
+      return {"memory", "the kernel asked for more memory than it may have (std::bad_alloc)"};
     case End::load_failed: {
       const std::string text = detail::loader_message(call.text);
-      const bool memory = text.find("cannot map zero-fill") != std::string::npos || text.find("failed to map segment") != std::string::npos ||
+      const bool memory = text.find("cannot map zero-fill") != std::string::npos ||
+                          text.find("failed to map segment") != std::string::npos ||
                           text.find("annot allocate memory") != std::string::npos;
       if (memory) return {"memory", "the kernel's global arrays are larger than the memory it may have"};
       return {"load_failed", "the compiled kernel could not be loaded: " + text};
@@ -66,23 +71,37 @@ namespace detail {
       std::snprintf(seconds, sizeof seconds, "%.3g", limit.milliseconds / 1000);
       return {"timeout", what + " did not finish within " + seconds + " s"};
     }
-    case End::threads_left: return {"threads_left", "threads that the kernel started were still there after it returned; join them"};
-    case End::protocol: return {"protocol", what + " interfered with the process that runs it (its control channel)"};
+    case End::threads_left:
+      return {"threads_left", "threads that the kernel started were still there after it returned; join them"};
+    case End::protocol:
+      return {"protocol", what + " interfered with the process that runs it (its control channel)"};
     case End::died: {
-      if (!call.exit.signaled) return {"exited", what + " ended the process (exit code " + std::to_string(call.exit.code) + ") instead of returning"};
+      if (!call.exit.signaled)
+        return {"exited",
+                what + " ended the process (exit code " + std::to_string(call.exit.code) + ") instead of returning"};
       switch (call.exit.code) {
         case SIGSEGV:
         case SIGBUS: {
           const std::string where = detail::describe_fault(call.fault, arguments);
-          return {"segmentation_fault", "segmentation fault: " + (where.empty() ? "an access out of bounds, through a bad pointer, or a stack overflow" : where)};
+          return {"segmentation_fault",
+                  "segmentation fault: " +
+                      (where.empty() ? "an access out of bounds, through a bad pointer, or a stack overflow" : where)};
         }
-        case SIGABRT: return {"aborted", what + " called abort (an assertion, std::terminate, or heap corruption)"};
-        case SIGILL: return {"illegal_instruction", what + " executed an illegal instruction (__builtin_trap, or an instruction this processor lacks)"};
-        case SIGFPE: return {"arithmetic", what + " divided an integer by zero"};
-        case SIGTRAP: return {"aborted", what + " executed a trap"};
-        case SIGSYS: return {"forbidden_call", what + " made a system call that is not allowed"};
-        case SIGXCPU: return {"timeout", what + " used up the processor time it may have"};
-        default: return {"killed", what + " was ended by signal " + std::to_string(call.exit.code)};
+        case SIGABRT:
+          return {"aborted", what + " called abort (an assertion, std::terminate, or heap corruption)"};
+        case SIGILL:
+          return {"illegal_instruction",
+                  what + " executed an illegal instruction (__builtin_trap, or an instruction this processor lacks)"};
+        case SIGFPE:
+          return {"arithmetic", what + " divided an integer by zero"};
+        case SIGTRAP:
+          return {"aborted", what + " executed a trap"};
+        case SIGSYS:
+          return {"forbidden_call", what + " made a system call that is not allowed"};
+        case SIGXCPU:
+          return {"timeout", what + " used up the processor time it may have"};
+        default:
+          return {"killed", what + " was ended by signal " + std::to_string(call.exit.code)};
       }
     }
   }

@@ -28,16 +28,16 @@
 
 namespace kevin::cpu {
 
-/// Keeps runner processes started and waiting, so that a candidate never waits for a start-up, and ends used ones in the
-/// background. Every candidate gets a process of its own: nothing survives from one to the next.
+/// Keeps runner processes started and waiting, so that a candidate never waits for a start-up, and ends used ones in
+/// the background. Every candidate gets a process of its own: nothing survives from one to the next.
 ///
 /// The processes are children of a thread that lives as long as the pool, because the kernel kills them when the thread
 /// that started them ends (so they never outlive this program, however it dies). Thread safe.
 class RunnerPool {
  public:
-  /// `program`: path of the compiled runner (RunnerProgram::path); `threads`: how many a candidate may use; `spares` >= 1: how
-  /// many are kept waiting. Throws Error(unsupported) where a sandbox cannot be had; a program that does not start is
-  /// reported by acquire().
+  /// `program`: path of the compiled runner (RunnerProgram::path); `threads`: how many a candidate may use; `spares` >=
+  /// 1: how many are kept waiting. Throws Error(unsupported) where a sandbox cannot be had; a program that does not
+  /// start is reported by acquire().
   RunnerPool(std::filesystem::path program, int threads, std::size_t spares)
       : program_(std::move(program)), threads_(threads), spares_(spares), files_(eval::landlock({}, {})) {
     KEVIN_ASSERT(threads >= 1 && spares >= 1);
@@ -123,7 +123,8 @@ class RunnerPool {
 
   [[nodiscard]] std::unique_ptr<Runner> try_start() const {
     int pair[2];
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) eval::detail::throw_errno("socketpair for a runner");
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+      eval::detail::throw_errno("socketpair for a runner");
     eval::Descriptor control(pair[0]);
     eval::Descriptor theirs(pair[1]);
     eval::SpawnOptions options;
@@ -139,8 +140,9 @@ class RunnerPool {
     theirs.reset();  // so that the end of the process closes the channel
     // by process: only so can the filter let abort() signal the process itself and nobody else
     const auto filter = eval::runner_seccomp(threads_, child.pid());
-    auto runner = std::make_unique<Runner>(std::move(child), std::move(control),
-                                           eval::sealed_memory_file("kevin-filter", std::as_bytes(std::span(filter)), false), threads_);
+    auto runner = std::make_unique<Runner>(
+        std::move(child), std::move(control),
+        eval::sealed_memory_file("kevin-filter", std::as_bytes(std::span(filter)), false), threads_);
     runner->await_ready();
     return runner;
   }

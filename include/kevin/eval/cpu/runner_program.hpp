@@ -57,9 +57,12 @@ class ScratchFolder {
   const std::string source = (folder.path() / "runner.cpp").string();
   const std::string program = (folder.path() / "runner").string();
   const std::string messages = (folder.path() / "messages").string();
-  const auto write_file = [](const std::string& path) { return eval::Descriptor(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600)); };
+  const auto write_file = [](const std::string& path) {
+    return eval::Descriptor(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
+  };
   const eval::Descriptor source_file = write_file(source);
-  if (!source_file || !eval::detail::write_all(source_file.get(), runner_source)) eval::detail::throw_errno("writing " + source);
+  if (!source_file || !eval::detail::write_all(source_file.get(), runner_source))
+    eval::detail::throw_errno("writing " + source);
   const eval::Descriptor message_file = write_file(messages);
   if (!message_file) eval::detail::throw_errno("writing " + messages);
 
@@ -74,19 +77,21 @@ class ScratchFolder {
   const auto status = child.wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2));
   std::string binary;
   const eval::Descriptor file(::open(program.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!status || *status != eval::ExitStatus{} || !file || !eval::detail::read_all(file.get(), binary) || binary.empty()) {
+  if (!status || *status != eval::ExitStatus{} || !file || !eval::detail::read_all(file.get(), binary) ||
+      binary.empty()) {
     std::string text;
     if (!eval::detail::read_all(message_file.get(), text)) text.clear();
-    throw Error(ErrorCode::unsupported, compiler.string() + " could not compile the program that runs candidates: " +
-                                            (status ? text.substr(0, 2000) : std::string("it did not finish in two minutes")));
+    throw Error(ErrorCode::unsupported,
+                compiler.string() + " could not compile the program that runs candidates: " +
+                    (status ? text.substr(0, 2000) : std::string("it did not finish in two minutes")));
   }
   return binary;
 }
 
 }  // namespace detail
 
-/// The runner's program, compiled from runner_source by `compiler` (a path), or found in `cache`. It is held in a sealed
-/// file in memory: no other process can change it, and no file system mounted noexec stands in the way.
+/// The runner's program, compiled from runner_source by `compiler` (a path), or found in `cache`. It is held in a
+/// sealed file in memory: no other process can change it, and no file system mounted noexec stands in the way.
 class RunnerProgram {
  public:
   /// Throws Error(unsupported) with the compiler's own words when it does not compile.
@@ -98,11 +103,13 @@ class RunnerProgram {
     std::optional<std::string> binary = cache.find(key);
     if (!binary) {
       binary = detail::compile_runner(compiler);
-      static_cast<void>(cache.store(key, *binary));  // a cache that cannot be written only costs the next start a second
+      static_cast<void>(
+          cache.store(key, *binary));  // a cache that cannot be written only costs the next start a second
     }
     const eval::Descriptor file = eval::sealed_memory_file("kevin-runner", std::as_bytes(std::span(*binary)), true);
     // opened again for reading (a file open for writing cannot be executed), by a number that no child's own ones cover
-    const eval::Descriptor readable(::open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_RDONLY | O_CLOEXEC));
+    const eval::Descriptor readable(
+        ::open(("/proc/self/fd/" + std::to_string(file.get())).c_str(), O_RDONLY | O_CLOEXEC));
     file_.reset(::fcntl(readable.get(), F_DUPFD_CLOEXEC, 64));
     if (!file_) eval::detail::throw_errno("holding the runner's program");
   }

@@ -5,16 +5,16 @@
 
 namespace kevin::cpu {
 
-/// The runner's program: small, without LibTorch, compiled once by the system's compiler, so that users of a header-only
-/// library need no second binary.
+/// The runner's program: small, without LibTorch, compiled once by the system's compiler, so that users of a
+/// header-only library need no second binary.
 ///
 /// It is trusted until it loads a candidate, and confines itself before that: at the start it gives up all capabilities
 /// and, by Landlock, every file; right before dlopen it installs the seccomp program, which then also holds for the
 /// candidate's constructors. After dlopen nothing in the process is trusted.
 ///
 /// Files in memory stay reachable under a Landlock ruleset without rules, since they lie on no mounted file system: the
-/// candidate is loaded from /proc/self/fd/N. The libraries it may need (libm, libmvec, libstdc++, libgcc_s) are in place
-/// already, where the loader finds them by name.
+/// candidate is loaded from /proc/self/fd/N. The libraries it may need (libm, libmvec, libstdc++, libgcc_s) are in
+/// place already, where the loader finds them by name.
 inline constexpr std::string_view runner_source = R"runner(
 #include <cerrno>
 #include <cstddef>

@@ -39,8 +39,9 @@ class TaskBuffers {
     return all;
   }
 
-  /// Fresh content for every input and parameter. Parameters too: what a kernel derives from them once and keeps (packed or
-  /// folded weights) would otherwise be missing from its later, timed calls, and is work that the reference does every time.
+  /// Fresh content for every input and parameter. Parameters too: what a kernel derives from them once and keeps
+  /// (packed or folded weights) would otherwise be missing from its later, timed calls, and is work that the reference
+  /// does every time.
   void draw(std::uint64_t seed) {
     reference_.draw_inputs(derive_seed(seed, "inputs"), inputs_);
     reference_.draw_parameters(derive_seed(seed, "parameters"), parameters_);
@@ -79,20 +80,25 @@ class TaskBuffers {
   }
 
   /// All outputs against what is expected. `text` gets one line for each wrong output.
-  [[nodiscard]] ErrorFigures compare(const std::vector<torch::Tensor>& expected, const std::vector<KernelArgument>& arguments, std::string& text) const {
+  [[nodiscard]] ErrorFigures compare(const std::vector<torch::Tensor>& expected,
+                                     const std::vector<KernelArgument>& arguments, std::string& text) const {
     const Task& task = reference_.task();
-    if (expected.size() != task.outputs.size()) throw Error(ErrorCode::internal, "task " + task.id + ": the reference has another number of outputs");
+    if (expected.size() != task.outputs.size())
+      throw Error(ErrorCode::internal, "task " + task.id + ": the reference has another number of outputs");
     ErrorFigures sum;
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const TensorSpec& spec = task.outputs[i];
       const torch::Tensor e = expected[i].contiguous();
       const std::int64_t n = element_count(spec.shape);
       if (e.scalar_type() != tasks::scalar_type(spec.dtype) || e.numel() != n) {
-        throw Error(ErrorCode::bad_input, "task " + task.id + ": the reference's output " + spec.name + " is not what the task declares");
+        throw Error(ErrorCode::bad_input,
+                    "task " + task.id + ": the reference's output " + spec.name + " is not what the task declares");
       }
-      const eval::Difference d = eval::compare(spec.dtype, buffers_[first_output_ + i].data(), e.data_ptr(), n, task.tolerance, poison_[i]);
+      const eval::Difference d =
+          eval::compare(spec.dtype, buffers_[first_output_ + i].data(), e.data_ptr(), n, task.tolerance, poison_[i]);
       eval::accumulate(sum, d.figures);
-      if (d.figures.wrong > 0) text += (text.empty() ? "" : "\n") + eval::describe('`' + arguments[first_output_ + i].name + '`', d);
+      if (d.figures.wrong > 0)
+        text += (text.empty() ? "" : "\n") + eval::describe('`' + arguments[first_output_ + i].name + '`', d);
     }
     return sum;
   }
@@ -102,10 +108,13 @@ class TaskBuffers {
     for (const TensorSpec& t : specs) {
       const std::int64_t n = element_count(t.shape);
       if (n < 0 || (n == 0 && access == eval::Access::read_write)) {
-        throw Error(ErrorCode::bad_input, "task " + reference_.task().id + ": output " + t.name + " has no elements, so that nothing could be checked");
+        throw Error(ErrorCode::bad_input, "task " + reference_.task().id + ": output " + t.name +
+                                              " has no elements, so that nothing could be checked");
       }
       buffers_.emplace_back(static_cast<std::size_t>(n * size_of(t.dtype)), access);
-      if (tensors) tensors->push_back(torch::from_blob(buffers_.back().data(), t.shape, torch::dtype(tasks::scalar_type(t.dtype))));
+      if (tensors)
+        tensors->push_back(
+            torch::from_blob(buffers_.back().data(), t.shape, torch::dtype(tasks::scalar_type(t.dtype))));
     }
   }
 
@@ -114,7 +123,7 @@ class TaskBuffers {
   const tasks::Reference& reference_;
   std::vector<eval::SharedBuffer> buffers_;
   std::size_t first_output_ = 0;
-  std::vector<torch::Tensor> inputs_;      // views of the buffers
+  std::vector<torch::Tensor> inputs_;  // views of the buffers
   std::vector<torch::Tensor> parameters_;
   std::vector<eval::Poison> poison_;
 };

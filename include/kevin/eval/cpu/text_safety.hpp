@@ -12,17 +12,21 @@ namespace kevin::cpu {
 namespace detail {
 
 struct Utf8Unit {
-  std::size_t length;   ///< bytes, at least 1
+  std::size_t length;  ///< bytes, at least 1
   bool valid;
   std::uint32_t point;  ///< meaningful when valid
 };
 
-/// The code point at the front of `text` (not empty); overlong forms, surrogates and what is above U+10FFFF are invalid.
+/// The code point at the front of `text` (not empty); overlong forms, surrogates and what is above U+10FFFF are
+/// invalid.
 [[nodiscard]] constexpr Utf8Unit first_utf8(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {1, true, lead};
-  const std::size_t length = lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 0;
+  const std::size_t length = lead >= 0xF0 && lead < 0xF5   ? 4
+                             : lead >= 0xE0 && lead < 0xF0 ? 3
+                             : lead >= 0xC2 && lead < 0xE0 ? 2
+                                                           : 0;
   if (length == 0 || text.size() < length) return {1, false, 0};
   std::uint32_t point = lead & (0xFFU >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) {
@@ -36,9 +40,10 @@ struct Utf8Unit {
 
 /// Control characters, and those that change the direction or existence of what a reader sees.
 [[nodiscard]] constexpr bool invisible(std::uint32_t point) noexcept {
-  return (point < 0x20 && point != '\t') || (point >= 0x7F && point < 0xA0) || point == 0xAD || (point >= 0x200B && point <= 0x200F) ||
-         (point >= 0x2028 && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF ||
-         (point >= 0xFFF9 && point <= 0xFFFB) || (point >= 0xE0000 && point <= 0xE0FFF);
+  return (point < 0x20 && point != '\t') || (point >= 0x7F && point < 0xA0) || point == 0xAD ||
+         (point >= 0x200B && point <= 0x200F) || (point >= 0x2028 && point <= 0x202E) ||
+         (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF || (point >= 0xFFF9 && point <= 0xFFFB) ||
+         (point >= 0xE0000 && point <= 0xE0FFF);
 }
 
 /// Appends `text` (one line) as valid UTF-8 in which everything is visible: bytes that are not UTF-8 become \xNN,
@@ -56,7 +61,8 @@ inline std::size_t append_visible(std::string& out, std::string_view text) {
       count += 4;
     } else if (invisible(unit.point)) {
       std::string number;
-      for (std::uint32_t p = unit.point; p != 0 || number.empty(); p >>= 4) number.insert(number.begin(), digits[p & 15]);
+      for (std::uint32_t p = unit.point; p != 0 || number.empty(); p >>= 4)
+        number.insert(number.begin(), digits[p & 15]);
       out += "\\u{" + number + '}';
       count += 4 + number.size();
     } else {
@@ -76,8 +82,8 @@ inline std::size_t append_visible(std::string& out, std::string_view text) {
 }
 
 [[nodiscard]] constexpr bool path_character(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' || c == '+' ||
-         c == '/' || c == '@' || c == '~' || static_cast<unsigned char>(c) >= 0x80;
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+         c == '.' || c == '+' || c == '/' || c == '@' || c == '~' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 /// How a file is called towards an agent: what follows the last include folder ("bits/stl_algo.h"), else its last

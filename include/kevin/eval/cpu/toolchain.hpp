@@ -25,23 +25,24 @@ namespace kevin::cpu {
 /// A compiler of this machine and what compiling and linking with it needs: asked of the compiler itself, so that an
 /// installation in any place works and the jail can be cut to exactly these files.
 struct Toolchain {
-  std::filesystem::path program;          ///< as found, absolute; links are not resolved, a compiler looks at its own name
-  std::vector<std::string> arguments;     ///< that $CXX or the option brought with the name ("g++ -m64")
+  std::filesystem::path program;       ///< as found, absolute; links are not resolved, a compiler looks at its own name
+  std::vector<std::string> arguments;  ///< that $CXX or the option brought with the name ("g++ -m64")
   bool clang = false;
-  std::vector<std::string> flags;         ///< for every compilation: the asked ones, then those for diagnostics and code that can be loaded
+  std::vector<std::string>
+      flags;  ///< for every compilation: the asked ones, then those for diagnostics and code that can be loaded
   /// cc1plus and the assembler with the options that the driver gives them, without input, output and -include: calling
   /// them without the driver in between saves milliseconds, and a child that is killed leaves no child of its own.
   /// Empty for clang, whose driver is the compiler.
   std::vector<std::string> front;
   std::vector<std::string> assembler;
   std::filesystem::path linker;
-  std::vector<std::string> start_files;   ///< crtbeginS.o: registers what must run at unloading
-  std::vector<std::string> end_files;     ///< crtendS.o
-  std::vector<std::string> c_libraries;   ///< libm, libc
-  std::vector<std::string> all_libraries; ///< and libmvec (where there), libstdc++, libgcc_s, the dynamic loader
+  std::vector<std::string> start_files;         ///< crtbeginS.o: registers what must run at unloading
+  std::vector<std::string> end_files;           ///< crtendS.o
+  std::vector<std::string> c_libraries;         ///< libm, libc
+  std::vector<std::string> all_libraries;       ///< and libmvec (where there), libstdc++, libgcc_s, the dynamic loader
   std::vector<std::filesystem::path> readable;  ///< what the jail has to let be read and executed
   std::vector<std::string> environment;
-  std::string identity;                   ///< changes whenever the same source might compile to something else
+  std::string identity;  ///< changes whenever the same source might compile to something else
 };
 
 namespace detail {
@@ -63,10 +64,13 @@ namespace fs = std::filesystem;
 /// ccache and its kin start the compiler for somebody else's cache: they would have to write outside the jail, and
 /// results are cached here anyway.
 [[nodiscard]] inline bool is_wrapper(const fs::path& path) {
-  static constexpr std::array<std::string_view, 6> names{"ccache", "sccache", "distcc", "icecc", "colorgcc", "buildcache"};
+  static constexpr std::array<std::string_view, 6> names{"ccache", "sccache",  "distcc",
+                                                         "icecc",  "colorgcc", "buildcache"};
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
-  const auto is = [&](const fs::path& p) { return std::find(names.begin(), names.end(), p.filename().string()) != names.end(); };
+  const auto is = [&](const fs::path& p) {
+    return std::find(names.begin(), names.end(), p.filename().string()) != names.end();
+  };
   return is(path) || (!error && is(real));
 }
 
@@ -94,13 +98,14 @@ namespace fs = std::filesystem;
 [[nodiscard]] inline std::string file_identity(const fs::path& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
-  struct stat info{};
+  struct stat info {};
   if (error || ::stat(real.c_str(), &info) != 0) return path.string() + " absent\n";
   return real.string() + ' ' + std::to_string(info.st_size) + ' ' + std::to_string(info.st_mtim.tv_sec) + '.' +
          std::to_string(info.st_mtim.tv_nsec) + '\n';
 }
 
-[[nodiscard]] inline eval::CommandResult ask(const fs::path& program, std::vector<std::string> arguments, bool trace_libraries = false) {
+[[nodiscard]] inline eval::CommandResult ask(const fs::path& program, std::vector<std::string> arguments,
+                                             bool trace_libraries = false) {
   eval::SpawnOptions options;
   options.program = program;
   options.arguments = std::move(arguments);
@@ -120,7 +125,8 @@ namespace fs = std::filesystem;
   for (std::string line; std::getline(lines, line);) {
     const auto slash = line.find('/');
     const auto end = line.rfind(" (0x");
-    if (line.starts_with('\t') && slash != std::string::npos && end != std::string::npos && slash < end) all.push_back(line.substr(slash, end - slash));
+    if (line.starts_with('\t') && slash != std::string::npos && end != std::string::npos && slash < end)
+      all.push_back(line.substr(slash, end - slash));
   }
   return all;
 }
@@ -131,23 +137,28 @@ namespace fs = std::filesystem;
   std::istringstream lines(verbose);
   bool inside = false;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("#include <...>")) inside = true;
-    else if (line.starts_with("End of search list")) inside = false;
-    else if (inside && line.starts_with(' ')) all.push_back(line.substr(1));
+    if (line.starts_with("#include <...>"))
+      inside = true;
+    else if (line.starts_with("End of search list"))
+      inside = false;
+    else if (inside && line.starts_with(' '))
+      all.push_back(line.substr(1));
   }
   return all;
 }
 
-/// From the system's own include folders only the C library's and the kernel's headers: what else is installed there is no
-/// part of C++, differs from machine to machine, and may be this library itself.
+/// From the system's own include folders only the C library's and the kernel's headers: what else is installed there is
+/// no part of C++, differs from machine to machine, and may be this library itself.
 inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& readable) {
   static constexpr std::array<std::string_view, 7> folders{"asm", "asm-generic", "bits", "c++", "gnu", "linux", "sys"};
   static constexpr std::array<std::string_view, 56> files{
-      "alloca",   "assert",  "byteswap", "complex", "ctype",   "dirent",  "dlfcn",  "elf",      "endian",     "err",      "errno",   "error",
-      "execinfo", "fcntl",   "features", "features-time64", "fenv", "fpu_control", "getopt", "ieee754", "inttypes", "langinfo", "libgen", "libintl",
-      "limits",   "link",    "locale",   "malloc",  "math",    "memory",  "monetary", "nl_types", "poll",      "pthread",  "regex",   "sched",
-      "search",   "semaphore", "setjmp", "signal",  "spawn",   "stdc-predef", "stdint", "stdio", "stdio_ext", "stdlib",   "string",  "strings",
-      "syscall",  "tgmath",  "threads",  "time",    "uchar",   "ucontext", "unistd", "wait"};
+      "alloca",  "assert",      "byteswap", "complex", "ctype",     "dirent",    "dlfcn",    "elf",
+      "endian",  "err",         "errno",    "error",   "execinfo",  "fcntl",     "features", "features-time64",
+      "fenv",    "fpu_control", "getopt",   "ieee754", "inttypes",  "langinfo",  "libgen",   "libintl",
+      "limits",  "link",        "locale",   "malloc",  "math",      "memory",    "monetary", "nl_types",
+      "poll",    "pthread",     "regex",    "sched",   "search",    "semaphore", "setjmp",   "signal",
+      "spawn",   "stdc-predef", "stdint",   "stdio",   "stdio_ext", "stdlib",    "string",   "strings",
+      "syscall", "tgmath",      "threads",  "time",    "uchar",     "ucontext",  "unistd",   "wait"};
   for (const std::string_view name : folders) readable.push_back(folder / name);
   for (const std::string_view name : files) readable.push_back(folder / (std::string(name) + ".h"));
   for (const char* name : {"values.h", "wchar.h", "wctype.h", "xlocale.h"}) readable.push_back(folder / name);
@@ -178,7 +189,8 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
 
 /// The command of `tool` in what gcc -### printed, with `program` in place of its name and without input and output;
 /// empty = not found.
-[[nodiscard]] inline std::vector<std::string> dry_command(const std::string& printed, std::string_view tool, const fs::path& program, std::string_view input) {
+[[nodiscard]] inline std::vector<std::string> dry_command(const std::string& printed, std::string_view tool,
+                                                          const fs::path& program, std::string_view input) {
   std::istringstream lines(printed);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(' ')) continue;
@@ -186,8 +198,10 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
     if (all.empty() || fs::path(all[0]).filename() != tool) continue;
     std::vector<std::string> kept{program.string()};
     for (std::size_t i = 1; i < all.size(); ++i) {
-      if (all[i] == "-o") ++i;
-      else if (all[i] != input && !(input.empty() && i + 1 == all.size())) kept.push_back(all[i]);
+      if (all[i] == "-o")
+        ++i;
+      else if (all[i] != input && !(input.empty() && i + 1 == all.size()))
+        kept.push_back(all[i]);
     }
     return kept;
   }
@@ -207,17 +221,27 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
   const char* variable = std::getenv("CXX");
   const std::string named = !wanted.empty() ? wanted : variable ? variable : "";
   bool found = !words(named).empty() ? accept(named) : accept("c++") || accept("g++") || accept("clang++");
-  if (found && wanted.empty() && is_script(t.program)) {  // $CXX is meant for builds; what its script starts is mostly the same
+  if (found && wanted.empty() &&
+      is_script(t.program)) {  // $CXX is meant for builds; what its script starts is mostly the same
     found = accept(t.program.filename().string()) || accept("c++") || accept("g++") || accept("clang++");
   }
   if (!found) {
-    throw Error(ErrorCode::unsupported, named.empty() ? "no C++ compiler found (c++, g++ or clang++ in PATH): install one, on Debian and Ubuntu: apt install g++"
-                                                      : "the C++ compiler \"" + named + "\" (" + (wanted.empty() ? "from $CXX" : "from CompilerOptions::compiler") +
-                                                            ") is not there: name an existing one, or install it (Debian, Ubuntu: apt install g++)");
+    throw Error(
+        ErrorCode::unsupported,
+        named.empty()
+            ? "no C++ compiler found (c++, g++ or clang++ in PATH): install one, on Debian and Ubuntu: apt install g++"
+            : "the C++ compiler \"" + named + "\" (" +
+                  (wanted.empty() ? "from $CXX" : "from CompilerOptions::compiler") +
+                  ") is not there: name an existing one, or install it (Debian, Ubuntu: apt install g++)");
   }
-  if (is_wrapper(t.program)) throw Error(ErrorCode::unsupported, t.program.string() + " is a compiler cache or distributor: name the compiler itself in CompilerOptions::compiler");
+  if (is_wrapper(t.program))
+    throw Error(ErrorCode::unsupported,
+                t.program.string() +
+                    " is a compiler cache or distributor: name the compiler itself in CompilerOptions::compiler");
   if (is_script(t.program)) {
-    throw Error(ErrorCode::unsupported, t.program.string() + " is a script that starts a compiler: name the compiler itself in CompilerOptions::compiler");
+    throw Error(ErrorCode::unsupported,
+                t.program.string() +
+                    " is a script that starts a compiler: name the compiler itself in CompilerOptions::compiler");
   }
   return t;
 }
@@ -237,14 +261,16 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
     return detail::ask(t.program, std::move(all));
   };
   const eval::CommandResult version = asked({"--version"});
-  if (!version.ok()) throw Error(ErrorCode::unsupported, t.program.string() + " --version failed: " + version.output.substr(0, 500));
+  if (!version.ok())
+    throw Error(ErrorCode::unsupported, t.program.string() + " --version failed: " + version.output.substr(0, 500));
   t.clang = version.output.find("clang") != std::string::npos;
   t.flags = own_flags;
   t.flags.insert(t.flags.end(), {"-fPIC", "-fno-lto", "-w", "-fdiagnostics-color=never", "-fmessage-length=0"});
   if (t.clang) {
     t.flags.insert(t.flags.end(), {"--driver-mode=g++", "-fno-caret-diagnostics", "-ferror-limit=20"});
   } else {
-    t.flags.insert(t.flags.end(), {"-fno-diagnostics-show-caret", "-fdiagnostics-column-unit=byte", "-fmax-errors=20", "-frandom-seed=kernel"});
+    t.flags.insert(t.flags.end(), {"-fno-diagnostics-show-caret", "-fdiagnostics-column-unit=byte", "-fmax-errors=20",
+                                   "-frandom-seed=kernel"});
   }
 
   const std::string places = asked({"-print-search-dirs"}).output;
@@ -274,14 +300,19 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
   if (t.linker.empty()) throw Error(ErrorCode::unsupported, "the linker ld is missing: install binutils");
   for (const char* name : {"libm.so.6", "libc.so.6"}) {
     t.c_libraries.push_back(file(name));
-    if (t.c_libraries.back().empty()) throw Error(ErrorCode::unsupported, std::string("the compiler does not find ") + name + ": the C library of glibc (2.34 or later) is needed");
+    if (t.c_libraries.back().empty())
+      throw Error(ErrorCode::unsupported, std::string("the compiler does not find ") + name +
+                                              ": the C library of glibc (2.34 or later) is needed");
   }
   t.all_libraries = t.c_libraries;
-  for (const char* name : {"libmvec.so.1", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}) {
+  for (const char* name :
+       {"libmvec.so.1", "libstdc++.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}) {
     if (const std::string path = file(name); !path.empty()) t.all_libraries.push_back(path);
   }
-  if (std::none_of(t.all_libraries.begin(), t.all_libraries.end(), [](const std::string& p) { return p.ends_with("libstdc++.so.6"); })) {
-    throw Error(ErrorCode::unsupported, "the compiler does not find libstdc++.so.6: install it (Debian, Ubuntu: apt install g++)");
+  if (std::none_of(t.all_libraries.begin(), t.all_libraries.end(),
+                   [](const std::string& p) { return p.ends_with("libstdc++.so.6"); })) {
+    throw Error(ErrorCode::unsupported,
+                "the compiler does not find libstdc++.so.6: install it (Debian, Ubuntu: apt install g++)");
   }
   if (const std::string path = file("crtbeginS.o"); !path.empty()) t.start_files.push_back(path);
   if (const std::string path = file("crtendS.o"); !path.empty()) t.end_files.push_back(path);
@@ -289,7 +320,10 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
   std::vector<std::string> verbose = t.flags;
   verbose.insert(verbose.end(), {"-E", "-x", "c++", "-v", "/dev/null"});
   const eval::CommandResult search = asked(verbose);
-  if (!search.ok()) throw Error(ErrorCode::unsupported, t.program.string() + " cannot compile with the flags of CompilerOptions::flags: " + search.output.substr(0, 500));
+  if (!search.ok())
+    throw Error(ErrorCode::unsupported,
+                t.program.string() +
+                    " cannot compile with the flags of CompilerOptions::flags: " + search.output.substr(0, 500));
 
   std::vector<fs::path> programs{t.program, t.linker};
   const fs::path front = tool("cc1plus"), assembler = tool("as");
@@ -305,13 +339,15 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
       library_folders.insert(library.parent_path().string());
     }
   }
-  for (const auto* list : {&t.start_files, &t.end_files, &t.all_libraries}) t.readable.insert(t.readable.end(), list->begin(), list->end());
+  for (const auto* list : {&t.start_files, &t.end_files, &t.all_libraries})
+    t.readable.insert(t.readable.end(), list->begin(), list->end());
   for (const fs::path& folder : detail::include_folders(search.output)) {
     std::error_code error;
     const fs::path real = fs::canonical(folder, error);
     if (error || real.parent_path().filename() == "local" || real == "/") continue;  // not /usr/local/include
     const bool system = real.filename() == "include" && real.parent_path().filename() == "usr";
-    const bool multiarch = real.parent_path().filename() == "include" && real.parent_path().parent_path().filename() == "usr";
+    const bool multiarch =
+        real.parent_path().filename() == "include" && real.parent_path().parent_path().filename() == "usr";
     if (system || multiarch) {
       detail::add_system_headers(real, t.readable);
     } else {

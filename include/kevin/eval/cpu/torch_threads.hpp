@@ -10,9 +10,9 @@ namespace kevin::cpu {
 /// While it lives, LibTorch's operations of the calling thread use `threads` threads; afterwards what was there before.
 ///
 /// Two settings are meant: LibTorch's own (OpenMP's, which holds by thread, beside a process-wide default for threads
-/// that have not yet computed anything) and OpenBLAS', which holds for the process, where LibTorch multiplies matrices with it. Both are left alone
-/// where they have the wanted value already; so a program that sets both to the evaluator's number at its start never has
-/// them changed under its other threads' computations.
+/// that have not yet computed anything) and OpenBLAS', which holds for the process, where LibTorch multiplies matrices
+/// with it. Both are left alone where they have the wanted value already; so a program that sets both to the
+/// evaluator's number at its start never has them changed under its other threads' computations.
 class TorchThreads {
  public:
   explicit TorchThreads(int threads) : torch_(at::get_num_threads()), wanted_(threads) {

@@ -44,7 +44,18 @@ class BlockedSignals {
 };
 
 /// A step between fork and exec, in the order they are taken.
-enum class SetupStep : int { session, parent_death, descriptors, directory, cpus, limits, privileges, landlock, seccomp, exec };
+enum class SetupStep : int {
+  session,
+  parent_death,
+  descriptors,
+  directory,
+  cpus,
+  limits,
+  privileges,
+  landlock,
+  seccomp,
+  exec
+};
 
 /// What the child reports through the status pipe when it could not reach exec. error = 0: it did.
 struct SetupFailure {
@@ -85,7 +96,8 @@ class ChildSetup {
 
     CPU_ZERO(&cpus_);
     for (const int cpu : options.cpus) {
-      if (cpu < 0 || cpu >= CPU_SETSIZE) throw Error(ErrorCode::bad_input, "spawn: no processor " + std::to_string(cpu));
+      if (cpu < 0 || cpu >= CPU_SETSIZE)
+        throw Error(ErrorCode::bad_input, "spawn: no processor " + std::to_string(cpu));
       CPU_SET(static_cast<unsigned>(cpu), &cpus_);
     }
     filter_.len = static_cast<unsigned short>(options.seccomp.size());
@@ -108,7 +120,8 @@ class ChildSetup {
         check(SetupStep::cpus, options_.cpus.empty() || ::sched_setaffinity(0, sizeof cpus_, &cpus_) == 0) &&
         check(SetupStep::limits, set_limits()) && check(SetupStep::privileges, drop_privileges()) &&
         check(SetupStep::landlock, options_.landlock_ruleset < 0 || restrict_files()) &&
-        check(SetupStep::seccomp, filter_.len == 0 || ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter_) == 0)) {
+        check(SetupStep::seccomp,
+              filter_.len == 0 || ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter_) == 0)) {
       ::execve(program.c_str(), const_cast<char* const*>(arguments), const_cast<char* const*>(environment_.data()));
       static_cast<void>(check(SetupStep::exec, false));
     }
@@ -129,21 +142,29 @@ class ChildSetup {
   }
 
   [[noreturn]] void throw_failure(const SetupFailure& failure) const {
-    static constexpr std::array<std::string_view, 10> names{
-        "setsid", "PR_SET_PDEATHSIG", "passing descriptors", "changing to the directory", "setting processors",
-        "setrlimit", "no_new_privs", "landlock_restrict_self", "installing the seccomp filter", "execve"};
+    static constexpr std::array<std::string_view, 10> names{"setsid",
+                                                            "PR_SET_PDEATHSIG",
+                                                            "passing descriptors",
+                                                            "changing to the directory",
+                                                            "setting processors",
+                                                            "setrlimit",
+                                                            "no_new_privs",
+                                                            "landlock_restrict_self",
+                                                            "installing the seccomp filter",
+                                                            "execve"};
     std::string text = "starting " + options_.program.string() + ": ";
     text += names[static_cast<std::size_t>(failure.step)];
     if (failure.step == SetupStep::directory) text += ' ' + options_.directory.string();
-    const bool missing = (failure.step == SetupStep::exec || failure.step == SetupStep::directory) &&
-                         (failure.error == ENOENT || failure.error == EACCES || failure.error == ENOTDIR || failure.error == ENOEXEC);
+    const bool missing =
+        (failure.step == SetupStep::exec || failure.step == SetupStep::directory) &&
+        (failure.error == ENOENT || failure.error == EACCES || failure.error == ENOTDIR || failure.error == ENOEXEC);
     throw Error(missing ? ErrorCode::not_found : ErrorCode::resource, text + ": " + errno_text(failure.error));
   }
 
  private:
   static bool start_session() noexcept {
     for (int number = 1; number < NSIG; ++number) {
-      struct sigaction standard{};
+      struct sigaction standard {};
       standard.sa_handler = SIG_DFL;
       ::sigaction(number, &standard, nullptr);  // refused for SIGKILL, SIGSTOP and the C library's own: fine
     }
@@ -180,8 +201,10 @@ class ChildSetup {
 
   [[nodiscard]] bool set_limits() const noexcept {
     const Limits& l = options_.limits;
-    return (l.core_dumps || set_limit(RLIMIT_CORE, 0, 0)) && (l.file_size == 0 || set_limit(RLIMIT_FSIZE, l.file_size, 0)) &&
-           (l.cpu_seconds == 0 || set_limit(RLIMIT_CPU, l.cpu_seconds, 1)) && (l.stack == 0 || set_limit(RLIMIT_STACK, l.stack, 0)) &&
+    return (l.core_dumps || set_limit(RLIMIT_CORE, 0, 0)) &&
+           (l.file_size == 0 || set_limit(RLIMIT_FSIZE, l.file_size, 0)) &&
+           (l.cpu_seconds == 0 || set_limit(RLIMIT_CPU, l.cpu_seconds, 1)) &&
+           (l.stack == 0 || set_limit(RLIMIT_STACK, l.stack, 0)) &&
            (l.open_files == 0 || set_limit(RLIMIT_NOFILE, l.open_files, 0)) &&
            (l.address_space == 0 || set_limit(RLIMIT_AS, l.address_space, 0));
   }
