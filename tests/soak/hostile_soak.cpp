@@ -96,7 +96,11 @@ int main(int argc, char** argv) {
   }
 
   const auto start = std::chrono::steady_clock::now();
-  const auto temporary_before = files_below(fs::temp_directory_path());
+  // A temporary folder of its own: other programs' files come and go in the common one, where candidates try their luck.
+  const fs::path common = fs::temp_directory_path();
+  std::string own = (common / "kevin-soak-XXXXXX").string();
+  if (::mkdtemp(own.data()) == nullptr || ::setenv("TMPDIR", own.c_str(), 1) != 0) return 2;
+  const auto common_before = files_below(common);
   const auto shared_before = files_below("/dev/shm");
   const auto here_before = files_below(".");
   std::vector<hostile::Candidate> all = hostile::candidates();
@@ -175,8 +179,11 @@ int main(int argc, char** argv) {
   }
   if (const auto left = stray_processes(); !left.empty())
     complain(std::to_string(left.size()) + " child processes are left");
-  for (const std::string& name : new_files(temporary_before, files_below(fs::temp_directory_path())))
-    complain("a file is left in the temporary folder: " + name);
+  for (const std::string& name : files_below(own)) complain("a file is left in the temporary folder: " + name);
+  for (const std::string& name : new_files(common_before, files_below(common))) {
+    if (name.starts_with("kevin_hostile")) complain("a file is left in the temporary folder: " + name);
+  }
+  fs::remove_all(own);
   for (const std::string& name : new_files(shared_before, files_below("/dev/shm")))
     complain("a file is left in /dev/shm: " + name);
   for (const std::string& name : new_files(here_before, files_below("."))) complain("a file is left here: " + name);
