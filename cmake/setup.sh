@@ -14,8 +14,8 @@ kevin_has_boost() {
 kevin_has_header() { printf '#include <%s>\n' "$1" | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; }
 kevin_has_torch() {
   [ -n "$(find /usr/lib /usr/local/lib -maxdepth 6 -name TorchConfig.cmake -print -quit 2>/dev/null)" ] && return 0
-  local dir
-  for dir in ${CMAKE_PREFIX_PATH//[:;]/ }; do
+  local dir prefixes=${CMAKE_PREFIX_PATH:-}
+  for dir in ${prefixes//[:;]/ }; do
     [ -e "$dir/share/cmake/Torch/TorchConfig.cmake" ] && return 0
     [ -e "$dir/Torch/TorchConfig.cmake" ] && return 0
   done
