@@ -66,9 +66,10 @@ kevin_setup() {
       fi
     fi
     kevin_say "Installing: $packages"
-    $sudo apt-get update -qq || return 1
+    mkdir -p build
     # shellcheck disable=SC2086
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages >/dev/null || return 1
+    { $sudo apt-get update -qq && $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages; } \
+      >build/setup.log 2>&1 || { cat build/setup.log >&2; return 1; }
     missing=$(kevin_missing "$1")
     [ -z "$missing" ] && return 0
   fi
