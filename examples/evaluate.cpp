@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
@@ -16,10 +17,15 @@
 namespace {
 
 std::string read_source(const std::string& file) {
-  if (file == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw kevin::Error(kevin::ErrorCode::not_found, "cannot read " + file);
-  return {std::istreambuf_iterator<char>(in), {}};
+  std::ifstream in;
+  if (file != "-") in.open(file, std::ios::binary);
+  if (!in || (file != "-" && std::filesystem::is_directory(file)))
+    throw kevin::Error(kevin::ErrorCode::not_found, "cannot read " + file);
+  std::string source(std::size_t{1} << 20, '\0');  // more than the evaluator takes, which says so
+  std::istream& from = file == "-" ? std::cin : in;
+  from.read(source.data(), static_cast<std::streamsize>(source.size()));
+  source.resize(static_cast<std::size_t>(from.gcount()));
+  return source;
 }
 
 void print_timing(const char* name, const kevin::Timing& t) {
@@ -100,7 +106,7 @@ int main(int argc, char** argv) {
       print_table(task, verdict, score);
     }
     return verdict.correct() ? 0 : 1;
-  } catch (const kevin::Error& e) {
+  } catch (const std::exception& e) {
     std::cerr << "evaluate: " << e.what() << '\n';
     return 2;
   }

@@ -109,6 +109,7 @@ class Run {
     for (const auto& t : tasks_) tasks.push_back(*t);
     Policy policy(tasks, options_.seed);
     kevin::agent::GrpoTrainer<Environment, Policy> trainer(policy, grpo());
+    if (options_.resume) remember(trajectories());
     note("evaluating the untrained policy");
     const auto before = evaluate(policy, "untrained");
     std::vector<double> returns;
@@ -222,13 +223,34 @@ class Run {
     }
   }
 
+  /// Kernels of the part of the run before a resume.
+  void remember(const fs::path& log) {
+    if (!fs::exists(log)) return;
+    for (const auto& t : kevin::agent::read_trajectory_log(log)) {
+      const auto task = std::find(options_.tasks.begin(), options_.tasks.end(), t.value("task", ""));
+      if (task == options_.tasks.end()) continue;
+      Best& best = best_[static_cast<std::size_t>(task - options_.tasks.begin())];
+      for (const auto& turn : t["turns"]) {
+        const auto& speedup = turn.at("info").at("speedup");
+        if (turn["info"].at("stage") == "correct" && speedup.is_number() && speedup > best.speedup)
+          best = {speedup, turn.at("action").at("source")};
+      }
+    }
+  }
+
+  void save_best() const {
+    fs::create_directories(options_.log / "best");
+    for (const auto& [task, best] : best_) {
+      if (!best.source.empty()) std::ofstream(best_file(task)) << best.source;
+    }
+  }
+
   void report(const std::vector<Summary>& before, const std::vector<Summary>& after,
               const std::vector<double>& returns) {
     std::size_t fastest = 0;
-    fs::create_directories(options_.log / "best");
+    save_best();
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       if (best_[i].speedup > best_[fastest].speedup) fastest = i;
-      if (!best_[i].source.empty()) std::ofstream(best_file(i)) << best_[i].source;
     }
     if (options_.json) {
       for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -278,6 +300,7 @@ class Run {
   }
 
   int stopped(std::size_t updates) const {
+    save_best();
     if (options_.json) {
       std::cout << kevin::json_line({{"event", "stopped"}, {"updates", updates}, {"checkpoint", checkpoint().string()}})
                 << std::endl;
@@ -356,7 +379,7 @@ int main(int argc, char** argv) {
                          "there is no checkpoint in " + options.log.string() + " to resume from");
     at::set_num_threads(1);  // the policy is small; the cores belong to the kernels
     return Run(options).train_and_compare();
-  } catch (const kevin::Error& e) {
+  } catch (const std::exception& e) {
     std::cerr << "grpo_kernels: " << e.what() << '\n';
     return 2;
   }

@@ -71,13 +71,14 @@ TEST_CASE("a checkpoint that is missing, foreign, cut short or changed is refuse
   refused("cannot read");
   kevin::agent::save_checkpoint(file, trainer, nlohmann::json::object());
   const std::string good = contents(file);
-  for (const std::string& bad : {std::string(), std::string("{}\n"), std::string("\x80PK\x03"),
-                                 std::string("[1,2]\nabc"), std::string(R"({"schema":"kevin.checkpoint/1"})") + "\n"}) {
+  for (const std::string& bad :
+       {std::string(), std::string("{}\n"), std::string("{\"schema\":5}\n"), std::string("\x80PK\x03"),
+        std::string("[1,2]\nabc"), std::string(R"({"schema":"kevin.checkpoint/1"})") + "\n"}) {
     put(file, bad);
     CHECK_THROWS_AS(kevin::agent::load_checkpoint(file, trainer), kevin::Error);
   }
   put(file, good.substr(0, good.size() - 1));
-  refused("truncated or damaged; move it away");
+  refused("truncated or damaged; move it and its log away");
   std::string changed = good;
   changed[changed.size() / 2] ^= 1;
   put(file, changed);

@@ -113,3 +113,25 @@ TEST_CASE("tasks of an update are drawn without replacement and change from upda
   CHECK(seen.size() > 5);
   CHECK(kevin::agent::detail::draw_tasks(3, 0, 1).size() == 3);
 }
+
+TEST_CASE("a log without a checkpoint beside it is somebody's data: refused, and left as it was") {
+  const Folder folder;
+  std::ofstream(folder.path / "log.jsonl") << "precious\n";
+  toy::NetPolicy policy(3);
+  Trainer trainer(policy);
+  const TrainingOptions options{.updates = 1,
+                                .trajectories = 4,
+                                .turns = 3,
+                                .checkpoint = folder.path / "checkpoint",
+                                .log = folder.path / "log.jsonl"};
+  CHECK_THROWS_WITH_AS(kevin::agent::train(make_env, {"a"}, trainer, options), doctest::Contains("move it away"),
+                       kevin::Error);
+  CHECK(contents(folder.path / "log.jsonl") == "precious\n");
+}
+
+TEST_CASE("a run killed in its first update can be resumed") {
+  const Folder folder;
+  CHECK(run_program(folder.path, "early", 2, 2, 2) != 0);
+  CHECK(fs::exists(folder.path / "early.checkpoint"));
+  CHECK(run_program(folder.path, "early", 2, 2, 0) == 0);
+}

@@ -83,12 +83,14 @@ nlohmann::json load_checkpoint(const std::filesystem::path& path, State& state,
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(ErrorCode::not_found, "cannot read checkpoint " + path.string());
   const auto fail = [&](const std::string& what) -> void {
-    throw Error(ErrorCode::bad_input, "checkpoint " + path.string() + ": " + what + "; move it away to start afresh");
+    throw Error(ErrorCode::bad_input,
+                "checkpoint " + path.string() + ": " + what + "; move it and its log away to start afresh");
   };
   std::string line;
   std::getline(in, line);
   const nlohmann::json header = nlohmann::json::parse(line, nullptr, false);
-  if (header.is_discarded() || !header.is_object() || header.value("schema", "") != checkpoint_schema) {
+  if (header.is_discarded() || !header.is_object() || !header.contains("schema") ||
+      header["schema"] != checkpoint_schema) {
     fail("is no " + std::string(checkpoint_schema) + " file");
   }
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
@@ -100,6 +102,7 @@ nlohmann::json load_checkpoint(const std::filesystem::path& path, State& state,
       detail::fnv1a(bytes) != hash->template get<std::uint64_t>())
     fail("is truncated or damaged");
   const nlohmann::json facts = header.value("facts", nlohmann::json::object());
+  if (!facts.is_object()) fail("has a damaged header");
   if (accept) accept(facts);
   try {
     std::istringstream stream(bytes);

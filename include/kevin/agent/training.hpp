@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -94,8 +95,19 @@ TrainingResult train(MakeEnv make_env, const std::vector<std::string>& task_name
       }
     });
     result.resumed = true;
-    result.updates = facts.value("updates", std::size_t{0});
-    log_bytes = facts.value("log_bytes", std::uint64_t{0});
+    try {
+      result.updates = facts.at("updates").get<std::size_t>();
+      log_bytes = facts.at("log_bytes").get<std::uint64_t>();
+    } catch (const nlohmann::json::exception&) {
+      throw Error(ErrorCode::bad_input, "checkpoint " + options.checkpoint.string() + " has a damaged header");
+    }
+  }
+  std::error_code ignored;
+  if (!result.resumed && !options.log.empty() && std::filesystem::exists(options.log, ignored) &&
+      std::filesystem::file_size(options.log, ignored) > 0) {
+    throw Error(ErrorCode::bad_input, options.log.string() +
+                                          " holds an earlier run's trajectories and there is no "
+                                          "checkpoint to go on from: move it away, or log to another file");
   }
   std::optional<TrajectoryLog> log;
   if (!options.log.empty()) log.emplace(options.log, log_bytes);
@@ -105,6 +117,7 @@ TrainingResult train(MakeEnv make_env, const std::vector<std::string>& task_name
     save_checkpoint(options.checkpoint, trainer,
                     {{"run", identity}, {"updates", result.updates}, {"log_bytes", log ? log->bytes() : log_bytes}});
   };
+  if (!result.resumed) checkpoint();  // from here on a killed run can be resumed
   while (result.updates < options.updates) {
     const std::uint64_t seed = derive_seed(options.seed, "update", result.updates);
     const std::vector<std::size_t> tasks = detail::draw_tasks(task_names.size(), options.tasks_per_update, seed);

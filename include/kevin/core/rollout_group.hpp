@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <type_traits>
 #include <vector>
 
@@ -59,7 +60,10 @@ void for_each_index(std::size_t count, std::size_t threads, const Work& work) {
     for (std::size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) work(i);
   };
   std::vector<Thread> helpers;
-  for (std::size_t t = 1; t < threads; ++t) helpers.emplace_back(loop);
+  try {
+    for (std::size_t t = 1; t < threads; ++t) helpers.emplace_back(loop);
+  } catch (const std::exception&) {  // the system gives no more: those that there are do the work
+  }
   loop();
 }
 }  // namespace detail

@@ -60,9 +60,10 @@ struct BasicTrajectory {
 
   std::vector<TurnT> turns;
   StopReason stop = StopReason::turn_limit;
-  std::string error;       ///< what env_error or policy_error said; empty otherwise
-  std::uint64_t seed = 0;  ///< the seed that reset was given
-  std::size_t index = 0;   ///< number of this trajectory within its group
+  std::string error;  ///< what env_error or policy_error said; empty otherwise
+  std::uint64_t seed =
+      0;                  ///< RolloutOptions::seed of its rollout; the environment's reset got derive_seed(seed, "env")
+  std::size_t index = 0;  ///< number of this trajectory within its group
 
   [[nodiscard]] bool valid() const noexcept {
     return stop == StopReason::terminated || stop == StopReason::truncated || stop == StopReason::turn_limit;

@@ -62,7 +62,14 @@ class VectorEnv {
     if (envs_.empty()) throw Error(ErrorCode::bad_input, "VectorEnv: no environments");
     if (threads == 0) threads = detail::machine_threads();
     threads = std::min(threads, envs_.size());
-    for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    for (std::size_t i = 0; i < threads; ++i) {
+      try {
+        threads_.emplace_back([this] { work(); });
+      } catch (const std::exception&) {
+        if (threads_.empty()) throw;
+        break;  // fewer do as well
+      }
+    }
   }
   VectorEnv(const VectorEnv&) = delete;
   VectorEnv& operator=(const VectorEnv&) = delete;

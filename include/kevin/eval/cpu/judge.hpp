@@ -244,6 +244,7 @@ class Judge {
       const eval::CpuClock clock = eval::CpuClock::this_thread();
       bool candidate_first = false;
       int repeated = 0;
+      double growing = 0;
       for (std::int64_t round = -1;; ++round) {  // round -1 warms up both sides and is not counted
         if (!candidate.empty() && eval::milliseconds(eval::WallClock::now() - start_) >= options_.evaluation_ms) break;
         if (candidate.empty() && !in_time()) return;
@@ -270,7 +271,8 @@ class Judge {
         overhead += static_cast<double>(clock.nanoseconds() - check_begin) * 1e-6;
         // A round in which the reference's heap grew says nothing of the operation: fresh pages make it up to three
         // times as slow, mostly in the first verdicts of a process. At most 16 are repeated.
-        if (page_faults_ > 0 && repeated < 16 && spent < options_.timing.budget_ms) {
+        if (page_faults_ > 0 && repeated < 16 && growing < options_.timing.budget_ms) {
+          growing += theirs;  // the reference's time alone: the candidate must have no say in this
           ++repeated;
           --round;
           continue;
