@@ -1,3 +1,4 @@
+// needs: torch
 // libFuzzer target: no text makes the task reader crash, hang, or throw anything but kevin::Error; a task that is
 // accepted is written and read back the same, and when it is small its reference runs with the shapes that were
 // inferred or fails with a kevin::Error.

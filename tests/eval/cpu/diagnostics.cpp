@@ -171,3 +171,11 @@ TEST_CASE("the linker's undefined symbols are named once each, without object fi
         "link error: file cannot be read");
   CHECK(linker_diagnostics("") == "link error: the linker failed and gave no reason");
 }
+
+TEST_CASE("a message without an end of line is cut to any limit") {
+  for (std::size_t limit = 0; limit < 60; ++limit) {
+    const std::string text = kevin::cpu::linker_diagnostics("\xdcJJ", limit);
+    CHECK(text.size() <= limit);
+    CHECK(std::string("link error: the linker failed and gave no reason").starts_with(text));
+  }
+}

@@ -194,7 +194,8 @@ struct Message {
     }
     std::string_view rest = block;
     while (!rest.empty()) {
-      const std::string_view line = rest.substr(0, rest.find('\n') + 1);
+      const std::size_t end = rest.find('\n');  // the last line may lack one
+      const std::string_view line = end == std::string_view::npos ? rest : rest.substr(0, end + 1);
       if (out.size() + line.size() > limit) break;
       out += line;
       rest.remove_prefix(line.size());
