@@ -67,7 +67,7 @@ TEST_CASE("notes of an error that point into the own source are kept, two at mos
 TEST_CASE("no path of the host is repeated, whether a message or a file name has it") {
   for (const std::string_view path :
        {"/home/user/secret/x.cpp", "/etc/passwd", "/tmp/kevin-compile-Ab3/cell-0/kernel.s", "../../project/file.hpp",
-        "/usr/local/lib"}) {
+        "/usr/local/lib", "build/secret/folder/", "home//user/x.hpp", "/opt/include//x.hpp"}) {
     CAPTURE(path);
     const std::string p(path);
     for (const std::string& raw :
@@ -83,6 +83,10 @@ TEST_CASE("no path of the host is repeated, whether a message or a file name has
             "<bits/c++config.h>:3:1: error: e"));
   CHECK(has(compiler_diagnostics("kernel.cpp:1:1: error: no match for 'operator/' in 'a / b' or 'a/b'", ""),
             "no match for 'operator/' in 'a / b' or 'a/b'"));
+  CHECK(has(compiler_diagnostics("kernel.cpp:1:1: error: float/double and/or bits/stl_algo.h", ""),
+            "float/double and/or bits/stl_algo.h"));
+  CHECK(has(compiler_diagnostics("/home/user/include/some/inner/folder/x.hpp:3:1: error: e", ""),
+            "<folder/x.hpp>:3:1: error: e"));
 }
 
 TEST_CASE("a file that is hidden and one that does not exist read the same") {

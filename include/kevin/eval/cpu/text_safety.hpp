@@ -86,26 +86,40 @@ inline std::size_t append_visible(std::string& out, std::string_view text) {
          c == '.' || c == '+' || c == '/' || c == '@' || c == '~' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-/// How a file is called towards an agent: what follows the last include folder ("bits/stl_algo.h"), else its last
-/// component. So a message shows which standard header it speaks of, and no folder of the host.
+/// How a file is called towards an agent: of what follows the last include folder the last two components
+/// ("bits/stl_algo.h"), else its last component. So a message shows which standard header it speaks of, and no folder
+/// of the host.
 [[nodiscard]] inline std::string_view short_name(std::string_view path) noexcept {
-  if (const auto at = path.rfind("/include/"); at != std::string_view::npos) {
-    std::string_view rest = path.substr(at + 9);
-    if (rest.starts_with("c++/")) {  // c++/12/bits/x.h, and x86_64-linux-gnu/c++/12/bits/x.h below
-      const auto version = rest.find('/', 4);
-      if (version != std::string_view::npos) rest.remove_prefix(version + 1);
-    } else if (const auto nested = rest.find("/c++/"); nested != std::string_view::npos) {
-      const auto version = rest.find('/', nested + 5);
-      if (version != std::string_view::npos) rest.remove_prefix(version + 1);
-    }
-    return rest;
-  }
   while (path.ends_with('/')) path.remove_suffix(1);
-  const auto slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+  std::size_t kept = 1;
+  if (const auto at = path.rfind("/include/"); at != std::string_view::npos) {
+    path.remove_prefix(at + 9);
+    if (path.starts_with("c++/")) {  // c++/12/bits/x.h, and x86_64-linux-gnu/c++/12/bits/x.h below
+      const auto version = path.find('/', 4);
+      if (version != std::string_view::npos) path.remove_prefix(version + 1);
+    } else if (const auto nested = path.find("/c++/"); nested != std::string_view::npos) {
+      const auto version = path.find('/', nested + 5);
+      if (version != std::string_view::npos) path.remove_prefix(version + 1);
+    }
+    kept = 2;
+  }
+  std::size_t begin = path.size();
+  for (; kept > 0 && begin != std::string_view::npos && begin > 0; --kept) begin = path.rfind('/', begin - 1);
+  if (begin != std::string_view::npos) path.remove_prefix(begin);
+  while (path.starts_with('/')) path.remove_prefix(1);
+  return path;
 }
 
-/// `text` with every absolute or upward path in it reduced to <short name>.
+/// Whether a run of path characters is more of a path than a message may repeat: absolute, upward, or of three
+/// components and more. Two stay as they are: "bits/stl_algo.h", but also "a/b" and "float/double", which are no paths.
+[[nodiscard]] inline bool tells_folders(std::string_view run) noexcept {
+  std::size_t components = 0;
+  for (std::size_t i = 0; i < run.size(); ++i)
+    if (run[i] != '/' && (i == 0 || run[i - 1] == '/')) ++components;
+  return components > 2 || (components > 0 && run[0] == '/') || run.find("../") != std::string_view::npos;
+}
+
+/// `text` with every path in it that tells folders reduced to <short name>.
 [[nodiscard]] inline std::string without_paths(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
@@ -114,9 +128,7 @@ inline std::size_t append_visible(std::string& out, std::string_view text) {
       std::size_t end = i;
       while (end < text.size() && path_character(text[end])) ++end;
       const std::string_view run = text.substr(i, end - i);
-      const bool absolute = run.size() > 1 && run[0] == '/' && run.find_first_not_of('/') != std::string_view::npos;
-      const bool upward = run.find("../") != std::string_view::npos;
-      if (absolute || upward) {
+      if (tells_folders(run)) {
         const std::string_view name = short_name(run);
         // without the angle brackets where the message has its own
         const bool quoted = i > 0 && (text[i - 1] == '<' || text[i - 1] == '"');
