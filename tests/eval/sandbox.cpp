@@ -15,6 +15,7 @@
 
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -170,7 +171,7 @@ TEST_CASE("under the runner's walls honest compute code works") {
   ::close(fd);
 }
 
-TEST_CASE("under the runner's walls nothing can be waited for but a read or a lock") {
+TEST_CASE("under the runner's walls nothing can be waited for but a read and, with threads, a lock") {
   const timespec moment{0, 1000};
   CHECK(refused([&] { return ::syscall(SYS_nanosleep, &moment, nullptr); }));
   CHECK(refused([&] { return ::syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, nullptr); }));
@@ -198,6 +199,28 @@ TEST_CASE("under the runner's walls nothing can be waited for but a read or a lo
     action.sa_handler = SIG_IGN;
     return ::sigaction(SIGSEGV, &action, nullptr);
   }));
+}
+
+TEST_CASE("under the runner's walls a single thread that waits in futex, in any of its forms, is killed") {
+  static int word = 0;
+  const auto futex = [](long operation) {
+    const timespec moment{0, 1000};
+    return static_cast<int>(::syscall(SYS_futex, &word, operation, 0, &moment, &word, ~0U));
+  };
+  for (const int waits : {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI, 13 /* LOCK_PI2 */}) {
+    for (const long flags : {0L, long{FUTEX_PRIVATE_FLAG}, long{FUTEX_CLOCK_REALTIME}, 1L << 40}) {
+      CAPTURE(waits);
+      CAPTURE(flags);
+      const End end = confined(1, [&] { return futex(waits | flags); });
+      CHECK(end.signaled);
+      CHECK(end.code == SIGSYS);
+    }
+  }
+  for (const long number : {449L /* futex_waitv */, 455L /* futex_wait */})
+    CHECK(confined(1, [=] { return static_cast<int>(::syscall(number, 0, 0, 0, 0, 0)); }).code == SIGSYS);
+  for (const int wakes : {FUTEX_WAKE, FUTEX_WAKE_BITSET})
+    CHECK(confined(1, [&] { return futex(wakes | FUTEX_PRIVATE_FLAG); }).code == 0);
+  CHECK(confined(2, [&] { return futex(FUTEX_WAIT) == -1 && errno == ETIMEDOUT ? 0 : 1; }).code == 0);
 }
 
 TEST_CASE("under the runner's walls no process can be made, replaced, looked at or hit") {

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,12 +23,15 @@ namespace kevin::eval {
 /// The system calls that computing needs, and no other: everything else fails with EPERM, foreign ABIs kill.
 /// To be installed by a runner on itself (execve is not among them) before candidate code is loaded.
 ///
-/// Nothing in it can sleep but read() and futex: a judge that sees the process' only thread blocked in read on the
-/// control descriptor knows that nothing of the candidate runs or will run. So no sleeping, polling, timers,
-/// signals or signal handlers. Files are Landlock's business: openat is allowed because the loader needs it.
+/// Nothing in it can sleep but read() and, with several threads, futex: a judge that sees the process' only thread
+/// blocked in read on the control descriptor knows that nothing of the candidate runs or will run. So no sleeping,
+/// polling, timers, signals or signal handlers. Files are Landlock's business: openat is allowed because the loader
+/// needs it.
 ///
-/// `threads` > 1 allows threads (never processes); otherwise starting one fails with EAGAIN. clone3 hides its flags
-/// behind a pointer that a filter cannot follow, so it is "not available" and the C library falls back to clone.
+/// `threads` > 1 allows threads (never processes); otherwise starting one fails with EAGAIN, and waiting in futex kills
+/// the process: nobody is there who could wake it, so it is a deadlock or, with a time-out, a sleep that no processor
+/// time would show. To kill and not to refuse: a lock that cannot wait would spin until the limit. clone3 hides its
+/// flags behind a pointer that a filter cannot follow, so it is "not available" and the C library falls back to clone.
 /// `self`, the runner's own process id, lets abort() end the process by SIGABRT; with 0 it ends by SIGSEGV instead.
 [[nodiscard]] inline std::vector<sock_filter> runner_seccomp(int threads, pid_t self = 0) {
   using enum SeccompAction;
@@ -46,7 +50,6 @@ namespace kevin::eval {
                            "madvise",
                            "brk",
                            "mprotect",  // memory; mprotect: relro
-                           "futex",
                            "sched_yield",
                            "sched_getaffinity",
                            "set_robust_list",
@@ -76,8 +79,16 @@ namespace kevin::eval {
   if (threads > 1) {
     constexpr std::uint64_t thread = CLONE_THREAD | CLONE_VM | CLONE_SIGHAND;
     filter.add(allow, "clone", {{0, thread, thread}});
+    filter.add(allow, "futex");
   } else {
     filter.add(try_again, "clone");
+    constexpr std::uint64_t operation = 0xffffffffU & ~std::uint64_t{FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME};
+    for (const std::uint64_t wakes : {FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_WAKE_OP, FUTEX_REQUEUE, FUTEX_CMP_REQUEUE})
+      filter.add(allow, "futex", {{1, operation, wakes}});
+    constexpr int lock_pi2 = 13;  // younger than some machines' headers
+    for (const std::uint64_t waits : {FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_LOCK_PI, lock_pi2})
+      filter.add(kill_process, "futex", {{1, operation, waits}});
+    for (const int younger : {449, 455}) filter.add(kill_process, younger);  // futex_waitv, futex_wait
   }
   return filter.program();
 }

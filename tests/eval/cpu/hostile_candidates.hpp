@@ -128,7 +128,17 @@ inline std::vector<Candidate> candidates() {
   add("sleeping lock",
       kernel("static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m); pthread_mutex_lock(&m); "
              "honest(x, out);"),
-      run, {"timeout"});
+      run, {"forbidden_call"});
+  add("sleeps by a lock's time limit",
+      kernel("timespec t; clock_gettime(CLOCK_MONOTONIC, &t); t.tv_sec += 5; static pthread_mutex_t m = "
+             "PTHREAD_MUTEX_INITIALIZER; pthread_mutex_lock(&m); pthread_mutex_clocklock(&m, CLOCK_MONOTONIC, &t); "
+             "honest(x, out);"),
+      run, {"forbidden_call"});
+  add("sleeps by a condition's time limit",
+      kernel("std::mutex m; std::condition_variable c; std::unique_lock<std::mutex> lock(m); c.wait_for(lock, "
+             "std::chrono::seconds(5)); honest(x, out);",
+             "#include <chrono>\n#include <condition_variable>\n#include <mutex>\n"),
+      run, {"forbidden_call"});
   add("reads the channel itself", kernel("honest(x, out); char b[64]; while (read(3, b, sizeof b) > 0) {} "), run,
       {"timeout", "protocol", "exited"});
   add("endless loop in a constructor", constructor("for (volatile int i = 0;; i = i + 1) {}"), run, {"timeout"});

@@ -97,7 +97,10 @@ namespace detail {
         case SIGTRAP:
           return {"aborted", what + " executed a trap"};
         case SIGSYS:
-          return {"forbidden_call", what + " made a system call that is not allowed"};
+          return {"forbidden_call",
+                  what +
+                      " made a system call that is not allowed: where only one thread may run that is waiting for a "
+                      "lock, a condition, a semaphore or a time, which nobody could end; else one of a foreign ABI"};
         case SIGXCPU:
           return {"timeout", what + " used up the processor time it may have"};
         default:
