@@ -129,6 +129,37 @@ TEST_CASE("a log without a checkpoint beside it is somebody's data: refused, and
   CHECK(contents(folder.path / "log.jsonl") == "precious\n");
 }
 
+TEST_CASE("whatever is wrong with log or checkpoint is told before the first trajectory") {
+  const Folder folder;
+  toy::NetPolicy policy(3);
+  Trainer trainer(policy);
+  using Run = kevin::agent::TrainingRun<toy::Secret, toy::NetPolicy>;
+  TrainingOptions options{.updates = 2,
+                          .trajectories = 4,
+                          .turns = 3,
+                          .seed = 5,
+                          .checkpoint = folder.path / "checkpoint",
+                          .log = folder.path / "log.jsonl"};
+  {
+    Run first({"a"}, trainer, options);
+    CHECK_FALSE(first.result().resumed);
+    CHECK_THROWS_WITH_AS(Run({"a"}, trainer, options), doctest::Contains("still going on"), kevin::Error);
+    CHECK(first.train(make_env).updates == 2);
+  }
+  {
+    const Run again({"a"}, trainer, options);
+    CHECK(again.result().resumed);
+    CHECK(again.result().updates == 2);
+  }
+  options.turns = 4;
+  CHECK_THROWS_WITH_AS(Run({"a"}, trainer, options), doctest::Contains("another run"), kevin::Error);
+  options.log = "/dev/null/log.jsonl";
+  CHECK_THROWS_WITH_AS(Run({"a"}, trainer, options), doctest::Contains("cannot write to /dev/null"), kevin::Error);
+  options.log.clear();
+  options.checkpoint = "/dev/null/checkpoint";
+  CHECK_THROWS_WITH_AS(Run({"a"}, trainer, options), doctest::Contains("/dev/null/checkpoint"), kevin::Error);
+}
+
 TEST_CASE("a run killed in its first update can be resumed") {
   const Folder folder;
   CHECK(run_program(folder.path, "early", 2, 2, 2) != 0);

@@ -55,13 +55,32 @@ TEST_CASE("opening cuts the file back to what the checkpoint knew of") {
     log.add(line(2));
     log.flush();
   }
-  kevin::agent::TrajectoryLog log(file.path, known);
-  log.add(line(7));
-  log.flush();
+  {
+    kevin::agent::TrajectoryLog log(file.path, known);
+    log.add(line(7));
+    log.flush();
+  }
   const auto read = kevin::agent::read_trajectory_log(file.path);
   REQUIRE(read.size() == 2);
   CHECK(read[1].at("update") == 7);
   CHECK_THROWS_WITH_AS(kevin::agent::TrajectoryLog(file.path, 1U << 30U), doctest::Contains("belongs to another run"),
+                       kevin::Error);
+}
+
+TEST_CASE("a log that is being written is refused to a second writer and left as it is") {
+  const File file;
+  {
+    kevin::agent::TrajectoryLog log(file.path, 0);
+    log.add(line(1));
+    log.flush();
+    CHECK_THROWS_WITH_AS(kevin::agent::TrajectoryLog(file.path, 0), doctest::Contains("another run"), kevin::Error);
+    CHECK(kevin::agent::read_trajectory_log(file.path).size() == 1);
+  }
+  CHECK(kevin::agent::TrajectoryLog(file.path).bytes() == fs::file_size(file.path));
+}
+
+TEST_CASE("a log that cannot be written says so at once, and why") {
+  CHECK_THROWS_WITH_AS(kevin::agent::TrajectoryLog("/dev/null/log.jsonl"), doctest::Contains("Not a directory"),
                        kevin::Error);
 }
 

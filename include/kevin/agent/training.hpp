@@ -67,97 +67,139 @@ struct Nothing {
 }
 }  // namespace detail
 
-/// The training loop: in each update sample a group for each task, learn from them, log them, write a checkpoint.
-///
-/// `make_env(task, trajectory)` makes an environment; `task_names[task]` is what the log calls a task; `on_update` is
-/// called after each update. Everything random comes from `options.seed` and the number of the update, so a run that
-/// was killed and resumed goes the same way as one that was not (as far as the environment is deterministic). Throws
-/// Error when a checkpoint belongs to another run.
-template <class MakeEnv, Env E, TrainablePolicy<E> P,
-          std::invocable<const TrainingProgress<E>&> OnUpdate = detail::Nothing>
-TrainingResult train(MakeEnv make_env, const std::vector<std::string>& task_names, GrpoTrainer<E, P>& trainer,
-                     const TrainingOptions& options, const OnUpdate& on_update = {}) {
-  if (task_names.empty()) throw Error(ErrorCode::bad_input, "train: no tasks");
-  TrainingResult result;
-  std::uint64_t log_bytes = 0;
-  // what must not change between the parts of one run
-  const nlohmann::json identity = {{"seed", options.seed},
-                                   {"tasks", task_names},
-                                   {"trajectories", options.trajectories},
-                                   {"turns", options.turns},
-                                   {"tasks_per_update", options.tasks_per_update}};
-  if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) {
-    const nlohmann::json facts = load_checkpoint(options.checkpoint, trainer, [&](const nlohmann::json& f) {
-      if (f.value("run", nlohmann::json()) != identity) {
-        throw Error(ErrorCode::bad_input, "checkpoint " + options.checkpoint.string() + " is of another run (" +
-                                              f.value("run", nlohmann::json()).dump() +
+/// One run of training: in each update sample a group for each task, learn from them, log them, write a checkpoint.
+/// Everything random comes from `options.seed` and the number of the update, so a run that was killed and resumed goes
+/// the same way as one that was not (as far as the environment is deterministic).
+template <Env E, TrainablePolicy<E> P>
+class TrainingRun {
+ public:
+  /// Gets hold of log and checkpoint, so that whatever is wrong with them is told before any work: restores `trainer`
+  /// (kept by reference) when the checkpoint's file is there, else writes a first checkpoint, from where on a killed
+  /// run can be resumed. `task_names[task]` is what the log calls a task. Throws Error(bad_input) for files of another
+  /// run, Error(resource) for those that cannot be written or are in use by a run that is still going on.
+  TrainingRun(std::vector<std::string> task_names, GrpoTrainer<E, P>& trainer, TrainingOptions options)
+      : task_names_(std::move(task_names)), trainer_(trainer), options_(std::move(options)) {
+    if (task_names_.empty()) throw Error(ErrorCode::bad_input, "train: no tasks");
+    // what must not change between the parts of one run
+    identity_ = {{"seed", options_.seed},
+                 {"tasks", task_names_},
+                 {"trajectories", options_.trajectories},
+                 {"turns", options_.turns},
+                 {"tasks_per_update", options_.tasks_per_update}};
+    if (!options_.log.empty()) log_.emplace(options_.log);  // first: its lock also guards the checkpoint
+    std::error_code error;
+    if (!options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint, error)) {
+      restore();
+      return;
+    }
+    if (log_ && log_->bytes() > 0) {
+      throw Error(ErrorCode::bad_input, options_.log.string() +
+                                            " holds an earlier run's trajectories and there is no "
+                                            "checkpoint to go on from: move it away, or log to another file");
+    }
+    save();
+  }
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  /// What was made so far; `resumed`: by an earlier run.
+  [[nodiscard]] const TrainingResult& result() const noexcept { return result_; }
+
+  /// Makes the updates that are missing. `make_env(task, trajectory)` makes an environment; `on_update` is called after
+  /// each update.
+  template <class MakeEnv, std::invocable<const TrainingProgress<E>&> OnUpdate = detail::Nothing>
+  TrainingResult train(MakeEnv make_env, const OnUpdate& on_update = {}) {
+    result_.stopped = false;
+    while (result_.updates < options_.updates && !result_.stopped) update(make_env, on_update);
+    save();
+    return result_;
+  }
+
+ private:
+  void restore() {
+    const std::string name = "checkpoint " + options_.checkpoint.string();
+    const nlohmann::json facts = load_checkpoint(options_.checkpoint, trainer_, [&](const nlohmann::json& f) {
+      if (f.value("run", nlohmann::json()) != identity_) {
+        throw Error(ErrorCode::bad_input, name + " is of another run (" + f.value("run", nlohmann::json()).dump() +
                                               "); use its options, or another path to start afresh");
       }
     });
-    result.resumed = true;
+    result_.resumed = true;
     try {
-      result.updates = facts.at("updates").get<std::size_t>();
-      log_bytes = facts.at("log_bytes").get<std::uint64_t>();
+      result_.updates = facts.at("updates").template get<std::size_t>();
+      log_bytes_ = facts.at("log_bytes").template get<std::uint64_t>();
     } catch (const nlohmann::json::exception&) {
-      throw Error(ErrorCode::bad_input, "checkpoint " + options.checkpoint.string() + " has a damaged header");
+      throw Error(ErrorCode::bad_input, name + " has a damaged header");
     }
+    if (log_) log_->cut(log_bytes_);
   }
-  std::error_code ignored;
-  if (!result.resumed && !options.log.empty() && std::filesystem::exists(options.log, ignored) &&
-      std::filesystem::file_size(options.log, ignored) > 0) {
-    throw Error(ErrorCode::bad_input, options.log.string() +
-                                          " holds an earlier run's trajectories and there is no "
-                                          "checkpoint to go on from: move it away, or log to another file");
+
+  void save() {
+    if (options_.checkpoint.empty()) return;
+    if (log_) {
+      log_->flush();
+      log_bytes_ = log_->bytes();
+    }
+    save_checkpoint(options_.checkpoint, trainer_,
+                    {{"run", identity_}, {"updates", result_.updates}, {"log_bytes", log_bytes_}});
   }
-  std::optional<TrajectoryLog> log;
-  if (!options.log.empty()) log.emplace(options.log, log_bytes);
-  const auto checkpoint = [&] {
-    if (options.checkpoint.empty()) return;
-    if (log) log->flush();
-    save_checkpoint(options.checkpoint, trainer,
-                    {{"run", identity}, {"updates", result.updates}, {"log_bytes", log ? log->bytes() : log_bytes}});
-  };
-  if (!result.resumed) checkpoint();  // from here on a killed run can be resumed
-  while (result.updates < options.updates) {
-    const std::uint64_t seed = derive_seed(options.seed, "update", result.updates);
-    const std::vector<std::size_t> tasks = detail::draw_tasks(task_names.size(), options.tasks_per_update, seed);
-    const GroupOptions group_options{.trajectories = options.trajectories,
-                                     .turns = options.turns,
+
+  template <class MakeEnv, class OnUpdate>
+  void update(MakeEnv& make_env, const OnUpdate& on_update) {
+    const std::uint64_t seed = derive_seed(options_.seed, "update", result_.updates);
+    const std::vector<std::size_t> tasks = detail::draw_tasks(task_names_.size(), options_.tasks_per_update, seed);
+    const GroupOptions group_options{.trajectories = options_.trajectories,
+                                     .turns = options_.turns,
                                      .seed = seed,
-                                     .threads = options.threads,
-                                     .retries = options.retries,
-                                     .stop = options.stop};
+                                     .threads = options_.threads,
+                                     .retries = options_.retries,
+                                     .stop = options_.stop};
     const auto groups =
         rollout_groups([&](std::size_t i, std::size_t trajectory) { return make_env(tasks[i], trajectory); },
-                       tasks.size(), trainer.policy(), group_options);
-    if (stop_requested(options.stop)) {  // an update from half a batch could not be repeated
-      result.stopped = true;
-      break;
+                       tasks.size(), trainer_.policy(), group_options);
+    if (stop_requested(options_.stop)) {  // an update from half a batch could not be repeated
+      result_.stopped = true;
+      return;
     }
-    const UpdateStats stats = trainer.update(groups);
-    ++result.updates;
+    const UpdateStats stats = trainer_.update(groups);
+    ++result_.updates;
     double total = 0;
     std::size_t turns = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      const rl::PerTurn returns = rl::returns(groups[i], trainer.config().returns);
-      const rl::PerTurn advantages = rl::group_advantages(returns, trainer.config().advantages);
+      const rl::PerTurn returns = rl::returns(groups[i], trainer_.config().returns);
+      const rl::PerTurn advantages = rl::group_advantages(returns, trainer_.config().advantages);
       for (std::size_t j = 0; j < groups[i].size(); ++j) {
-        if (log)
-          log->add(trajectory_json(groups[i][j], task_names[tasks[i]], result.updates, returns[j], advantages[j]));
+        if (log_) {
+          log_->add(trajectory_json(groups[i][j], task_names_[tasks[i]], result_.updates, returns[j], advantages[j]));
+        }
         total += std::accumulate(returns[j].begin(), returns[j].end(), 0.0);
         turns += returns[j].size();
       }
     }
-    if (log) log->flush();
-    if (result.updates % std::max<std::size_t>(1, options.checkpoint_every) == 0) checkpoint();
-    on_update(TrainingProgress<E>{.update = result.updates,
+    if (log_) log_->flush();
+    if (result_.updates % std::max<std::size_t>(1, options_.checkpoint_every) == 0) save();
+    on_update(TrainingProgress<E>{.update = result_.updates,
                                   .tasks = tasks,
                                   .groups = groups,
                                   .stats = stats,
                                   .mean_return = turns == 0 ? 0 : total / static_cast<double>(turns)});
   }
-  checkpoint();
-  return result;
+
+  std::vector<std::string> task_names_;
+  GrpoTrainer<E, P>& trainer_;
+  TrainingOptions options_;
+  nlohmann::json identity_;
+  std::optional<TrajectoryLog> log_;
+  std::uint64_t log_bytes_ = 0;
+  TrainingResult result_;
+};
+
+/// A TrainingRun from its beginning to its end.
+template <class MakeEnv, Env E, TrainablePolicy<E> P,
+          std::invocable<const TrainingProgress<E>&> OnUpdate = detail::Nothing>
+TrainingResult train(MakeEnv make_env, const std::vector<std::string>& task_names, GrpoTrainer<E, P>& trainer,
+                     const TrainingOptions& options, const OnUpdate& on_update = {}) {
+  return TrainingRun<E, P>(task_names, trainer, options).train(std::move(make_env), on_update);
 }
 
 }  // namespace kevin::agent

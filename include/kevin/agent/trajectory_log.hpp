@@ -1,8 +1,8 @@
 #ifndef KEVIN_AGENT_TRAJECTORY_LOG_HPP
 #define KEVIN_AGENT_TRAJECTORY_LOG_HPP
 
+#include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <istream>
@@ -12,9 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include "kevin/agent/json.hpp"
 #include "kevin/core/error.hpp"
 #include "kevin/core/trajectory.hpp"
+#include "kevin/eval/descriptor.hpp"
 #include "kevin/rl/advantages.hpp"
 #include "kevin/rl/returns.hpp"
 
@@ -61,27 +65,47 @@ template <Trajectory T>
           {"error", trajectory.error},      {"turns", std::move(turns)}};
 }
 
-/// Appends trajectories to a JSONL file, one a line. Nothing is written before the first line is added.
+/// Appends trajectories to a JSONL file, one a line. Nothing is written before the first line is added. While it lives
+/// it holds a lock (flock) on the file: two runs that write the same log would destroy each other's.
 class TrajectoryLog {
  public:
-  /// Opens `path` for appending after cutting it back to `keep_bytes` (what a checkpoint says it held), so that
-  /// resuming neither doubles nor loses lines. Throws Error(resource | bad_input).
-  TrajectoryLog(std::filesystem::path path, std::uint64_t keep_bytes) : path_(std::move(path)), bytes_(keep_bytes) {
+  /// Opens `path` for appending. Throws Error(resource) when that is not possible, as while another one has it open.
+  explicit TrajectoryLog(std::filesystem::path path) : path_(std::move(path)) {
     std::error_code ec;
     if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ec);
-    const auto present = std::filesystem::exists(path_) ? std::filesystem::file_size(path_, ec) : 0;
-    if (present < keep_bytes) {
-      throw Error(ErrorCode::bad_input, path_.string() + " holds " + std::to_string(present) +
+    lock_.reset(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    const int error = errno;
+    if (lock_) out_.open(path_, std::ios::binary | std::ios::app);
+    if (!lock_ || !out_)
+      throw Error(ErrorCode::resource, "cannot write to " + path_.string() + ": " + eval::detail::errno_text(error));
+    // a file system that has no locks is no reason not to train
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+      throw Error(ErrorCode::resource, path_.string() +
+                                           " is being written by another run that is still going on: wait "
+                                           "for its end, stop it, or log to another place");
+    }
+    bytes_ = std::filesystem::file_size(path_, ec);
+    if (ec) throw Error(ErrorCode::resource, "cannot look at " + path_.string() + ": " + ec.message());
+  }
+
+  /// The same, cut back to `keep_bytes` (what a checkpoint says it held), so that resuming neither doubles nor loses
+  /// lines. Throws also Error(bad_input).
+  TrajectoryLog(std::filesystem::path path, std::uint64_t keep_bytes) : TrajectoryLog(std::move(path)) {
+    cut(keep_bytes);
+  }
+
+  /// Cuts the file back to `keep_bytes`. Before anything is added. Throws Error(resource | bad_input).
+  void cut(std::uint64_t keep_bytes) {
+    if (bytes_ < keep_bytes) {
+      throw Error(ErrorCode::bad_input, path_.string() + " holds " + std::to_string(bytes_) +
                                             " bytes, but the checkpoint was written when it held " +
                                             std::to_string(keep_bytes) +
                                             ": it belongs to another run; move it or the checkpoint away");
     }
-    if (present > keep_bytes) {
-      std::filesystem::resize_file(path_, keep_bytes, ec);
-      if (ec) throw Error(ErrorCode::resource, "cannot cut " + path_.string() + " back: " + ec.message());
-    }
-    out_.open(path_, std::ios::binary | std::ios::app);
-    if (!out_) throw Error(ErrorCode::resource, "cannot open " + path_.string() + " for writing");
+    std::error_code ec;
+    if (bytes_ > keep_bytes) std::filesystem::resize_file(path_, keep_bytes, ec);
+    if (ec) throw Error(ErrorCode::resource, "cannot cut " + path_.string() + " back: " + ec.message());
+    bytes_ = keep_bytes;
   }
 
   void add(const nlohmann::json& trajectory) {
@@ -94,11 +118,13 @@ class TrajectoryLog {
     out_.flush();
     if (!out_) throw Error(ErrorCode::resource, "cannot write to " + path_.string() + " (is the disk full?)");
   }
+  /// Of the file, with what was added.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
   std::filesystem::path path_;
-  std::uint64_t bytes_;
+  eval::Descriptor lock_;
+  std::uint64_t bytes_ = 0;
   std::ofstream out_;
 };
 
