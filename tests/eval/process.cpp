@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -297,4 +298,13 @@ TEST_CASE("a scratch folder goes with its owner, and those of the dead are swept
   CHECK(fs::exists(young));            // its owner may be about to lock it
   CHECK(fs::exists(living.folder()));  // as old as the dead one, but locked
   fs::remove_all(young);
+}
+
+TEST_CASE("a TMPDIR that names no folder is passed over") {
+  const char* before = std::getenv("TMPDIR");
+  const std::string kept = before != nullptr ? before : "";
+  ::setenv("TMPDIR", "/nope", 1);
+  CHECK(temporary_folder() == "/tmp");
+  CHECK(Scratch("kevin-nowhere-").folder().parent_path() == "/tmp");
+  before != nullptr ? ::setenv("TMPDIR", kept.c_str(), 1) : ::unsetenv("TMPDIR");
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -19,6 +20,13 @@
 
 namespace kevin::eval {
 
+/// The system's folder for temporary files: $TMPDIR, else /tmp. Where $TMPDIR names no folder it is /tmp too.
+[[nodiscard]] inline std::filesystem::path temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  return error ? "/tmp" : folder;
+}
+
 /// A private folder below the system's temporary folder, removed with everything in it on destruction; what a process
 /// left that died before is removed when the next one makes its own. A living owner holds a lock (flock) on its folder,
 /// so that a process id used again or another container's do not mislead the sweep.
@@ -26,9 +34,7 @@ class Scratch {
  public:
   /// Names begin with `prefix`. Throws Error(resource) when the folder cannot be made.
   explicit Scratch(std::string_view prefix = "kevin-scratch-") : owner_(::getpid()) {
-    std::error_code error;
-    std::filesystem::path parent = std::filesystem::temp_directory_path(error);
-    if (error) parent = "/tmp";
+    const std::filesystem::path parent = temporary_folder();
     sweep(parent, prefix);
     std::string name = (parent / (std::string(prefix) + "XXXXXX")).string();
     if (!::mkdtemp(name.data()))

@@ -84,7 +84,8 @@ class CpuClock {
   return t;
 }
 
-/// When to stop measuring.
+/// When to stop measuring. With a task whose inputs take more than a few milliseconds to draw and compare it is mostly
+/// overhead_ms that ends it, after min_rounds, whatever the width.
 struct StoppingRule {
   std::int64_t min_rounds = 8;  ///< below 6, no confidence interval exists
   std::int64_t max_rounds = 30;

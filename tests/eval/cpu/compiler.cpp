@@ -485,6 +485,8 @@ TEST_CASE("a missing or unusable compiler is an error that says what to do") {
     ::unsetenv("CXX");
   else
     ::setenv("CXX", kept.c_str(), 1);
+  o.compiler = "/bin/true";
+  CHECK_THROWS_WITH_AS(Compiler{o}, doctest::Contains("/bin/true is no C++ compiler"), kevin::Error);
   o = options(folder);
   o.flags = {"-std=c++20", "--no-such-flag"};
   CHECK_THROWS_WITH_AS(Compiler{o}, doctest::Contains("no-such-flag"), kevin::Error);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -242,6 +243,48 @@ TEST_CASE("RunnerProgram: is compiled once and then found in the cache") {
   const cpu::RunnerProgram second(compiler.program(), compiler.cache());
   CHECK(first.path() != second.path());
   CHECK(::access(second.path().c_str(), X_OK) == 0);
+}
+
+TEST_CASE("RunnerProgram: what a killed program left of compiling it is removed by the next one") {
+  namespace fs = std::filesystem;
+  // Killed while its compiler sleeps: the folder is there, and nobody holds it any more.
+  const fs::path folder = fs::temp_directory_path() / ("kevin-test-runner-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const std::string script = (folder / "compiler").string();
+  std::ofstream(script) << "#!/bin/sh\nexec sleep 60\n";
+  fs::permissions(script, fs::perms::owner_all);
+  const auto compiling = [&] {
+    std::set<std::string> all;
+    for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {
+      if (entry.path().filename().string().starts_with("kevin-compile-") && fs::exists(entry.path() / "runner.cpp"))
+        all.insert(entry.path().string());
+    }
+    return all;
+  };
+  const auto before = compiling();
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    eval::FileCache nowhere("/nonexistent/folder/cache", 1);
+    const cpu::RunnerProgram program(script, nowhere);
+    ::_exit(1);
+  }
+  std::string left;
+  CHECK(eventually([&] {
+    for (const std::string& path : compiling()) {
+      if (before.count(path) == 0) left = path;
+    }
+    return !left.empty();
+  }));
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  CHECK(fs::exists(left));
+  fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK(eventually([&] {  // the compiler, which dies with its starter, may hold it for a moment
+    const eval::Scratch sweeper("kevin-compile-");
+    return !fs::exists(left);
+  }));
+  fs::remove_all(folder);
 }
 
 TEST_CASE("RunnerProgram: a compiler that fails is an Error that says what it said") {

@@ -11,6 +11,8 @@
 
 #include <unistd.h>
 
+#include "kevin/eval/scratch.hpp"
+
 namespace kevin::cpu {
 
 /// How candidates are compiled.
@@ -35,9 +37,7 @@ struct CompilerOptions {
   if (const auto own = variable("KEVIN_CACHE_DIR"); !own.empty()) return own;
   if (const auto user = variable("XDG_CACHE_HOME"); user.is_absolute()) return user / "kevin";
   if (const auto home = variable("HOME"); home.is_absolute()) return home / ".cache" / "kevin";
-  std::error_code error;
-  const auto temporary = std::filesystem::temp_directory_path(error);
-  return (error ? std::filesystem::path("/tmp") : temporary) / ("kevin-" + std::to_string(::geteuid()));
+  return eval::temporary_folder() / ("kevin-" + std::to_string(::geteuid()));
 }
 
 }  // namespace kevin::cpu

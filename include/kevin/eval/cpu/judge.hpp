@@ -217,7 +217,10 @@ class Judge {
       return ms;
     }
 
-    /// Pages that had to be fetched so far: of this thread, or of all when the reference has several.
+    /// Pages that had to be fetched so far: by this thread, or by the whole process where the reference has several,
+    /// since LibTorch's helpers cannot be told from other threads. So what others do at the same time (checks of other
+    /// candidates) may have a round repeated that was good; it never lets one pass that was not, and the limits on
+    /// repeating bound what it costs.
     [[nodiscard]] long page_faults() const {
       rusage usage{};
       ::getrusage(options_.threads == 1 ? RUSAGE_THREAD : RUSAGE_SELF, &usage);

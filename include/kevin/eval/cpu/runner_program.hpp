@@ -21,30 +21,11 @@
 #include "kevin/eval/file_cache.hpp"
 #include "kevin/eval/memory_file.hpp"
 #include "kevin/eval/process.hpp"
+#include "kevin/eval/scratch.hpp"
 
 namespace kevin::cpu {
 
 namespace detail {
-
-/// A new empty folder that only this user can enter; removed with all it holds.
-class ScratchFolder {
- public:
-  explicit ScratchFolder(const std::filesystem::path& parent) {
-    std::string name = (parent / "kevin-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) eval::detail::throw_errno("making a folder in " + parent.string());
-    path_ = name;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// What the linker is told: the libraries are named although the runner itself could do without some, so that a
 /// candidate, which can open no file any more, finds them loaded.
@@ -53,10 +34,11 @@ class ScratchFolder {
 }
 
 [[nodiscard]] inline std::string compile_runner(const std::filesystem::path& compiler) {
-  const ScratchFolder folder(std::filesystem::temp_directory_path());
-  const std::string source = (folder.path() / "runner.cpp").string();
-  const std::string program = (folder.path() / "runner").string();
-  const std::string messages = (folder.path() / "messages").string();
+  const eval::Scratch scratch("kevin-compile-");  // as the compiler's: whose next start sweeps what a killed one left
+  const std::filesystem::path& folder = scratch.folder();
+  const std::string source = (folder / "runner.cpp").string();
+  const std::string program = (folder / "runner").string();
+  const std::string messages = (folder / "messages").string();
   const auto write_file = [](const std::string& path) {
     return eval::Descriptor(::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600));
   };
@@ -70,8 +52,8 @@ class ScratchFolder {
   options.program = compiler;
   options.arguments = {source, "-o", program};
   for (std::string& flag : runner_flags()) options.arguments.push_back(std::move(flag));
-  options.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TMPDIR=" + folder.path().string()};
-  options.directory = folder.path();
+  options.environment = {"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C", "TMPDIR=" + folder.string()};
+  options.directory = folder;
   options.descriptors = {{message_file.get(), 1}, {message_file.get(), 2}};
   eval::Child child = eval::spawn(options);
   const auto status = child.wait_until(std::chrono::steady_clock::now() + std::chrono::minutes(2));

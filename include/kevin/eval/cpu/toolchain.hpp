@@ -261,8 +261,9 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
     return detail::ask(t.program, std::move(all));
   };
   const eval::CommandResult version = asked({"--version"});
-  if (!version.ok())
-    throw Error(ErrorCode::unsupported, t.program.string() + " --version failed: " + version.output.substr(0, 500));
+  if (!version.ok() || detail::first_line(asked({"-dumpversion"}).output).find_first_of("0123456789") != 0)
+    throw Error(ErrorCode::unsupported, t.program.string() + " is no C++ compiler: it does not answer as g++ and " +
+                                            "clang++ do (" + detail::first_line(version.output) + ')');
   t.clang = version.output.find("clang") != std::string::npos;
   t.flags = own_flags;
   t.flags.insert(t.flags.end(), {"-fPIC", "-fno-lto", "-w", "-fdiagnostics-color=never", "-fmessage-length=0"});
