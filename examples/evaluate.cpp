@@ -13,6 +13,7 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -28,6 +29,18 @@ std::string read_source(const std::string& file) {
   return source;
 }
 
+/// The task called `id`, from the user's own `tasks` or, without such, the embedded ones.
+kevin::Task find_task(const std::vector<kevin::Task>& tasks, const std::string& id) {
+  if (tasks.empty()) return kevin::tasks::find(id);
+  if (id.empty() && tasks.size() == 1) return tasks.front();
+  for (const kevin::Task& t : tasks) {
+    if (t.id == id) return t;
+  }
+  throw kevin::Error(kevin::ErrorCode::not_found,
+                     id.empty() ? "--task-file has several tasks: --task says which, --list prints them"
+                                : "there is no task '" + id + "' in --task-file; --list prints those there are");
+}
+
 void print_timing(const char* name, const kevin::Timing& t) {
   std::cout << std::left << std::setw(12) << name << std::fixed << std::setprecision(4) << t.median_ms << " ms   ["
             << t.low_ms << ", " << t.high_ms << "] over " << t.samples << " runs\n";
@@ -41,8 +54,8 @@ void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::
     row("errors") << v.error->wrong << " of " << v.error->elements << " elements wrong, largest error "
                   << std::defaultfloat << std::setprecision(3) << v.error->max_absolute << '\n';
   }
-  if (v.candidate) print_timing("kernel", *v.candidate);
-  if (v.baseline) print_timing("LibTorch", *v.baseline);
+  if (v.candidate) print_timing("candidate", *v.candidate);
+  if (v.baseline) print_timing("baseline", *v.baseline);
   if (v.speedup) row("speedup") << std::fixed << std::setprecision(3) << *v.speedup << "x\n";
   row("score") << std::fixed << std::setprecision(3) << score.value;
   for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;
@@ -57,6 +70,7 @@ void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::
 
 int main(int argc, char** argv) {
   std::string id;
+  std::string task_file;
   std::string backend = "cpu";
   std::string file;
   std::uint64_t seed = 0;
@@ -66,31 +80,39 @@ int main(int argc, char** argv) {
   bool show = false;
   CLI::App app{"Judges a kernel file against a task. Exit status: 0 correct, 1 not correct, 2 it could not be judged."};
   app.add_option("--task", id, "Task, e.g. kernelbench/l1/23@small");
+  app.add_option("--task-file", task_file, "Your own tasks (docs/tasks.md) instead of the embedded ones");
   app.add_option("--backend", backend, "Where the kernel runs")->check(CLI::IsMember({"cpu"}))->capture_default_str();
-  app.add_option("--seed", seed, "Seed of the inputs (default: a new one)");
+  app.add_option("--seed", seed, "Seed of the inputs (default: a new one)")->check(CLI::NonNegativeNumber);
   app.add_option("--threads", threads, "Threads on both sides")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_flag("--json", json, "Print the verdict as JSON");
   app.add_flag("--list", list, "Print the tasks there are");
   app.add_flag("--show", show, "Print what the task computes and the function that a kernel file defines");
   app.add_option("FILE", file, "The kernel's source, or - for standard input");
-  CLI11_PARSE(app, argc, argv);
   try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
+  try {
+    std::vector<kevin::Task> own;
+    if (!task_file.empty()) own = kevin::tasks::load_tasks(task_file);
     if (list) {
-      for (const kevin::Task& t : kevin::tasks::all())
+      for (const kevin::Task& t : own.empty() ? kevin::tasks::all() : own)
         std::cout << std::left << std::setw(28) << t.id << t.name << '\n';
       return 0;
     }
-    if (show && !id.empty()) {
-      const kevin::Task task = kevin::tasks::find(id);
+    const bool named = !id.empty() || !own.empty();
+    if (show && named) {
+      const kevin::Task task = find_task(own, id);
       std::cout << kevin::describe(task) << '\n' << kevin::kernel_signature(task) << ";\n";
       return 0;
     }
-    if (id.empty() || file.empty())
-      throw kevin::Error(
-          kevin::ErrorCode::bad_input,
-          "--task and FILE are needed (--list prints the tasks, --show one of them, --help the options)");
+    if (!named || file.empty())
+      throw kevin::Error(kevin::ErrorCode::bad_input,
+                         "--task (or --task-file) and FILE are needed (--list prints the tasks, --show one of them, "
+                         "--help the options)");
     if (app.count("--seed") == 0) seed = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
-    const kevin::Task task = kevin::tasks::find(id);
+    const kevin::Task task = find_task(own, id);
     const kevin::Candidate candidate{read_source(file)};
     kevin::cpu::EvaluatorOptions options;
     options.judge.threads = threads;

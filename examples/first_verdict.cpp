@@ -12,7 +12,7 @@ kevin::Response my_agent(const kevin::Context& context) {  // a language model w
               ";\n}\n"};
 }
 
-int main() {
+int main() try {
   kevin::cpu::Evaluator evaluator;  // compiles, runs in a sandbox, checks, times
   kevin::RefinementEnv env{kevin::tasks::find("kernelbench/l1/19@small"), evaluator};
 
@@ -22,4 +22,7 @@ int main() {
     std::cout << step.info << "  score " << step.reward << '\n';
     context = step.observation;
   }
+} catch (const kevin::Error& e) {  // what this machine lacks, never the kernel
+  std::cerr << e.what() << '\n';
+  return 2;
 }

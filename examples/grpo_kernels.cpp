@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "terminal.hpp"
@@ -99,21 +100,32 @@ struct Summary {               // of a set of trajectories
 
 class Run {
  public:
-  explicit Run(Options options) : options_(std::move(options)), evaluator_(evaluator_options()) {
-    for (const std::string& id : options_.tasks)
+  explicit Run(Options options) : options_(std::move(options)) {
+    for (std::size_t i = 0; i < options_.tasks.size(); ++i) {
+      const std::string& id = options_.tasks[i];
+      if (std::find(options_.tasks.begin(), options_.tasks.begin() + static_cast<std::ptrdiff_t>(i), id) !=
+          options_.tasks.begin() + static_cast<std::ptrdiff_t>(i)) {
+        throw kevin::Error(kevin::ErrorCode::bad_input, "--task names " + id + " twice");
+      }
       tasks_.push_back(std::make_shared<const kevin::Task>(kevin::tasks::find(id)));
+    }
   }
 
   int train_and_compare() {
     std::vector<kevin::Task> tasks;
     for (const auto& t : tasks_) tasks.push_back(*t);
     Policy policy(tasks, options_.seed);
+    const Policy untrained(tasks, options_.seed);
     kevin::agent::GrpoTrainer<Environment, Policy> trainer(policy, grpo());
+    Training training(options_.tasks, trainer, training_options());  // tells what is wrong with the folder of --log
     if (options_.resume) remember(trajectories());
+    evaluator_.emplace();
+    tell_resumed(training.result());
     note("evaluating the untrained policy");
-    const auto before = evaluate(policy, "untrained");
+    const auto before = evaluate(untrained, "untrained");
+    if (stop_asked) return stopped(training.result().updates);
     std::vector<double> returns;
-    const auto result = train(trainer, returns);
+    const auto result = train(training, returns);
     if (result.stopped || stop_asked) return stopped(result.updates);
     note("evaluating the trained policy on the same fresh seeds");
     const auto after = evaluate(policy, "trained");
@@ -123,7 +135,8 @@ class Run {
   }
 
  private:
-  static kevin::cpu::EvaluatorOptions evaluator_options() { return {}; }
+  using Training = kevin::agent::TrainingRun<Environment, Policy>;
+
   [[nodiscard]] static kevin::agent::GrpoConfig grpo() {
     kevin::agent::GrpoConfig config;
     config.learning_rate = 0.01;
@@ -138,7 +151,7 @@ class Run {
       const std::lock_guard lock(screen_);
       bar->set(played_++);
     }
-    return {tasks_[task], evaluator_};
+    return {tasks_[task], *evaluator_};
   }
 
   std::vector<Summary> evaluate(const Policy& policy, const char* what) {
@@ -160,34 +173,50 @@ class Run {
     return summaries;
   }
 
-  template <class Trainer>
-  kevin::agent::TrainingResult train(Trainer& trainer, std::vector<double>& returns) {
+  [[nodiscard]] kevin::agent::TrainingOptions training_options() const {
+    return {.updates = options_.updates,
+            .trajectories = options_.trajectories,
+            .turns = options_.turns,
+            .seed = options_.seed,
+            .threads = options_.threads,
+            .checkpoint = checkpoint(),
+            .log = trajectories(),
+            .stop = &stop_asked};
+  }
+
+  /// A resumed run says where it stands, above all that it has nothing left to train.
+  void tell_resumed(const kevin::agent::TrainingResult& result) const {
+    if (!result.resumed) return;
+    const bool complete = result.updates >= options_.updates;
+    if (options_.json) {
+      std::cout << kevin::json_line({{"event", "resumed"}, {"updates", result.updates}, {"complete", complete}})
+                << std::endl;
+    } else if (complete) {
+      std::cout << "all " << result.updates << " updates of this run are made already: nothing is trained, only the "
+                << "comparison is made again (--updates with a larger number trains on)" << std::endl;
+    } else {
+      std::cout << "going on after update " << result.updates << std::endl;
+    }
+  }
+
+  kevin::agent::TrainingResult train(Training& training, std::vector<double>& returns) {
     played_ = 0;
     terminal::ProgressBar bar("training", options_.updates * tasks_.size() * options_.trajectories,
                               !options_.quiet && !options_.json);
-    const kevin::agent::TrainingOptions training{.updates = options_.updates,
-                                                 .trajectories = options_.trajectories,
-                                                 .turns = options_.turns,
-                                                 .seed = options_.seed,
-                                                 .threads = options_.threads,
-                                                 .checkpoint = checkpoint(),
-                                                 .log = trajectories(),
-                                                 .stop = &stop_asked};
-    return kevin::agent::train([&](std::size_t task, std::size_t) { return make_env(task, &bar); }, options_.tasks,
-                               trainer, training,
-                               [&](const kevin::agent::TrainingProgress<Environment>& p) {
-                                 Summary all;
-                                 for (std::size_t i = 0; i < p.groups.size(); ++i) {
-                                   all.add(p.groups[i]);
-                                   remember(p.tasks[i], p.groups[i]);
-                                 }
-                                 returns.push_back(p.mean_return);
-                                 const std::lock_guard lock(screen_);
-                                 played_ = p.update * tasks_.size() * options_.trajectories;
-                                 bar.clear();
-                                 print_update(p, all);
-                                 bar.set(played_);
-                               });
+    return training.train([&](std::size_t task, std::size_t) { return make_env(task, &bar); },
+                          [&](const kevin::agent::TrainingProgress<Environment>& p) {
+                            Summary all;
+                            for (std::size_t i = 0; i < p.groups.size(); ++i) {
+                              all.add(p.groups[i]);
+                              remember(p.tasks[i], p.groups[i]);
+                            }
+                            returns.push_back(p.mean_return);
+                            const std::lock_guard lock(screen_);
+                            played_ = p.update * tasks_.size() * options_.trajectories;
+                            bar.clear();
+                            print_update(p, all);
+                            bar.set(played_);
+                          });
   }
 
   void print_update(const kevin::agent::TrainingProgress<Environment>& p, const Summary& all) const {
@@ -225,7 +254,6 @@ class Run {
 
   /// Kernels of the part of the run before a resume.
   void remember(const fs::path& log) {
-    if (!fs::exists(log)) return;
     for (const auto& t : kevin::agent::read_trajectory_log(log)) {
       const auto task = std::find(options_.tasks.begin(), options_.tasks.end(), t.value("task", ""));
       if (task == options_.tasks.end()) continue;
@@ -325,7 +353,7 @@ class Run {
   }
 
   Options options_;
-  kevin::cpu::Evaluator evaluator_;
+  std::optional<kevin::cpu::Evaluator> evaluator_;
   std::vector<std::shared_ptr<const kevin::Task>> tasks_;
   std::map<std::size_t, Best> best_;
   std::mutex screen_;
@@ -337,8 +365,11 @@ class Run {
 int main(int argc, char** argv) {
   Options options;
   CLI::App app{
-      "Trains an agent with GRPO to write faster kernels over several turns of real compiling, checking and timing."};
-  app.add_option("--task", options.tasks, "Task, may be given several times or as a list with commas")
+      "Trains an agent with GRPO to write faster kernels over several turns of real compiling, checking and timing. "
+      "Exit "
+      "status: 0 done, 2 could not be done, 130 stopped by Ctrl-C."};
+  app.add_option("--task", options.tasks,
+                 "Task (evaluate --list prints them), may be given several times or as a list with commas")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--turns", options.turns, "Turns of a trajectory")->check(CLI::Range(1, 64))->capture_default_str();
@@ -352,8 +383,11 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Trajectories played at a time (0: as many as cores)")
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of everything random")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of everything random")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_option("--backend", options.backend, "Where kernels run")
       ->check(CLI::IsMember({"cpu"}))
       ->capture_default_str();
@@ -363,20 +397,28 @@ int main(int argc, char** argv) {
   app.add_flag("--resume", options.resume, "Go on from the checkpoint in the folder of --log");
   app.add_flag("--quiet", options.quiet, "Only the final table");
   app.add_flag("--json", options.json, "One JSON object a line instead of text");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : 2;
+  }
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   try {
-    if (options.log.empty()) options.log = fs::temp_directory_path() / ("kevin-grpo-" + std::to_string(::getpid()));
-    const bool there = fs::exists(options.log / "checkpoint");
+    if (options.resume && options.log.empty())
+      throw kevin::Error(kevin::ErrorCode::bad_input, "--resume needs --log with the folder of the run to go on with");
+    if (options.log.empty())
+      options.log = kevin::eval::temporary_folder() / ("kevin-grpo-" + std::to_string(::getpid()));
+    std::error_code error;
+    const bool there = fs::exists(options.log / "checkpoint", error);
     if (there && !options.resume) {
       throw kevin::Error(
           kevin::ErrorCode::bad_input,
           options.log.string() + " holds an earlier run: pass --resume to go on with it, or another folder");
     }
     if (options.resume && !there)
-      throw kevin::Error(kevin::ErrorCode::not_found,
-                         "there is no checkpoint in " + options.log.string() + " to resume from");
+      throw kevin::Error(kevin::ErrorCode::not_found, "there is no checkpoint in " + options.log.string() +
+                                                          " to resume from: start it without --resume");
     at::set_num_threads(1);  // the policy is small; the cores belong to the kernels
     return Run(options).train_and_compare();
   } catch (const std::exception& e) {

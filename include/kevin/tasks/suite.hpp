@@ -54,8 +54,8 @@ inline constexpr std::string_view kernelbench_l2_small =
   }
   throw Error(ErrorCode::not_found, "there is no task " + detail::quote(id) +
                                         (matches.empty() ? detail::nearest_text(id, ids) : matches + '\'') +
-                                        "; kevin::tasks::all() lists the " + std::to_string(ids.size()) +
-                                        " embedded tasks, kevin::tasks::load_tasks(path) reads your own");
+                                        "; `evaluate --list` prints the " + std::to_string(ids.size()) +
+                                        " embedded ones");
 }
 
 }  // namespace kevin::tasks
