@@ -33,6 +33,13 @@ struct InfiniteReward : toy::Echo {
     return s;
   }
 };
+struct NoNumber : toy::Echo {
+  kevin::Step<int> step(int action) {
+    auto s = Echo::step(action);
+    s.reward = std::numeric_limits<double>::quiet_NaN();
+    return s;
+  }
+};
 struct ForgetsTheCount : toy::Echo {  // the episode's length is not reset
   std::size_t since_ever = 0;
   kevin::Step<int> step(int action) {
@@ -73,6 +80,12 @@ TEST_CASE("each broken rule is reported with what to mend") {
   SUBCASE("a reward is infinite") {
     InfiniteReward env;
     CHECK(mentions(kevin::check_env(env, any_digit), "not finite"));
+  }
+  SUBCASE("a reward is no number: that alone, though NaN is unequal to itself") {
+    NoNumber env;
+    const auto report = kevin::check_env(env, any_digit);
+    CHECK(report.violations.size() == 1);
+    CHECK(mentions(report, "not finite"));
   }
   SUBCASE("flags depend on former episodes") {
     ForgetsTheCount env;

@@ -21,10 +21,12 @@ struct GrpoConfig {
       objective{};         ///< clip 0.2 / 0.28 (section 3.3), constant length normalisation (section 6.1), no KL
   int gradient_steps = 2;  ///< per batch: one on-policy, one off-policy (section 3.3)
   double learning_rate = 3e-3;
-  int warmup_updates = 0;          ///< the learning rate rises linearly over these
-  double weight_decay = 0;         ///< decoupled (AdamW)
-  double max_gradient_norm = 0.5;  ///< of all parameters together (the blog's single-turn value; 0.05 in section 6.1)
-  double entropy_weight = 0;       ///< added to the objective: weight * mean entropy per token
+  int warmup_updates = 0;   ///< the learning rate rises linearly over these
+  double weight_decay = 0;  ///< decoupled (AdamW)
+  /// The gradient of all parameters together is scaled down to this 2-norm where it is longer; infinity: never. 0.5 is
+  /// what Kevin's blog states for its single-turn runs; the stabilised multi-turn runs have 0.05 (section 6.1).
+  double max_gradient_norm = 0.5;
+  double entropy_weight = 0;             ///< added to the objective: weight * mean entropy per token
   std::size_t minibatch_samples = 4096;  ///< samples evaluated at a time; gradients of a step are accumulated over them
 
   /// Throws Error(bad_input) naming the field.

@@ -11,6 +11,7 @@
 
 #include "kevin/core/env.hpp"
 #include "kevin/core/error.hpp"
+#include "kevin/core/random.hpp"
 #include "kevin/core/threads.hpp"
 
 namespace kevin {
@@ -92,9 +93,9 @@ class VectorEnv {
       r.step.observation = envs_[env].reset(seed);
     });
   }
-  /// Starts resets of all: environment i gets seed + i, as Gymnasium's vector environments do.
+  /// Starts resets of all: environment i gets derive_seed(seed, "env", i), so that neighbouring seeds share no episode.
   void reset_all(std::uint64_t seed) {
-    for (std::size_t i = 0; i < envs_.size(); ++i) reset(i, seed + i);
+    for (std::size_t i = 0; i < envs_.size(); ++i) reset(i, derive_seed(seed, "env", i));
   }
 
   /// Starts a step of environment `env`.
