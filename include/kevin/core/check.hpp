@@ -67,6 +67,16 @@ template <class T>
     return a.size() == b.size();
   }
 }
+
+/// NaN, which is unequal to itself, counts as equal to NaN.
+[[nodiscard]] inline bool same_rewards(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const bool both_nan = a[i] != a[i] && b[i] != b[i];
+    if (a[i] != b[i] && !both_nan) return false;
+  }
+  return true;
+}
 }  // namespace detail
 
 /// Puts an environment through the semantic rules of the concept Env. `sample_action(rng)` gives an action it accepts.
@@ -96,7 +106,7 @@ typename E::Action >
             "the same seed and actions gave other observations: draw everything random in reset(seed) and step from "
             "that seed, and forget the former episode in reset");
       }
-      if (finite == first.rewards.size() && first.rewards != again.rewards)  // NaN is unequal to itself
+      if (!detail::same_rewards(first.rewards, again.rewards))
         violation(
             "the same seed and actions gave other rewards: draw everything random from the seed that reset was given");
       if (first.flags != again.flags)
@@ -105,8 +115,8 @@ typename E::Action >
       const auto cut = detail::check_episode(env, sample_action, seed, 1);  // leaves the episode in its middle
       const auto after_cut = detail::check_episode(env, sample_action, seed, options.max_steps);
       static_cast<void>(cut);
-      if (!detail::same(first.observations, after_cut.observations) || first.rewards != after_cut.rewards ||
-          first.flags != after_cut.flags) {
+      if (!detail::same(first.observations, after_cut.observations) ||
+          !detail::same_rewards(first.rewards, after_cut.rewards) || first.flags != after_cut.flags) {
         violation("a reset in the middle of an episode did not start a fresh one: reset must clear all state");
       }
     } catch (const std::exception& ex) {
