@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "command_line.hpp"
+
 namespace {
 
 std::string read_source(const std::string& file) {
@@ -82,17 +84,13 @@ int main(int argc, char** argv) {
   app.add_option("--task", id, "Task, e.g. kernelbench/l1/23@small");
   app.add_option("--task-file", task_file, "Your own tasks (docs/tasks.md) instead of the embedded ones");
   app.add_option("--backend", backend, "Where the kernel runs")->check(CLI::IsMember({"cpu"}))->capture_default_str();
-  app.add_option("--seed", seed, "Seed of the inputs (default: a new one)")->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", seed, "Seed of the inputs (default: a new one)")->check(command_line::whole_number);
   app.add_option("--threads", threads, "Threads on both sides")->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_flag("--json", json, "Print the verdict as JSON");
   app.add_flag("--list", list, "Print the tasks there are");
   app.add_flag("--show", show, "Print what the task computes and the function that a kernel file defines");
   app.add_option("FILE", file, "The kernel's source, or - for standard input");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto status = command_line::parse(app, argc, argv)) return *status;
   try {
     std::vector<kevin::Task> own;
     if (!task_file.empty()) own = kevin::tasks::load_tasks(task_file);

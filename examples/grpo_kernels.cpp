@@ -23,6 +23,7 @@
 #include <system_error>
 #include <vector>
 
+#include "command_line.hpp"
 #include "terminal.hpp"
 
 namespace {
@@ -386,7 +387,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of everything random")
-      ->check(CLI::NonNegativeNumber)
+      ->check(command_line::whole_number)
       ->capture_default_str();
   app.add_option("--backend", options.backend, "Where kernels run")
       ->check(CLI::IsMember({"cpu"}))
@@ -397,11 +398,7 @@ int main(int argc, char** argv) {
   app.add_flag("--resume", options.resume, "Go on from the checkpoint in the folder of --log");
   app.add_flag("--quiet", options.quiet, "Only the final table");
   app.add_flag("--json", options.json, "One JSON object a line instead of text");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto status = command_line::parse(app, argc, argv)) return *status;
   std::signal(SIGINT, ask_to_stop);
   std::signal(SIGTERM, ask_to_stop);
   try {

@@ -12,11 +12,7 @@
 
 #include "agent/kernel_space/try_kernel.hpp"
 
-using kevin::Op;
-using kevin_test::KernelTrials;
-using kevin_test::make_task;
-using kevin_test::Numbers;
-using kevin_test::tensor;
+using namespace kevin_test;
 
 namespace {
 
@@ -28,12 +24,10 @@ kevin::Task unary(Op op) {
   op.in = {"x"};
   op.out = "t1";
   op.out_shape = {9, 37};
-  kevin::Task task = make_task({tensor("x", {9, 37})}, {}, {op});
-  task.tolerance = {1e-5, 1e-4};
-  return task;
+  return make_task({tensor("x", {9, 37})}, {}, {op}, {1e-5, 1e-4});
 }
 
-kevin_test::Reference each(double (*f)(double)) {
+Reference each(double (*f)(double)) {
   return [f](const std::vector<Numbers>& in) {
     Numbers out = in[0];
     std::transform(out.begin(), out.end(), out.begin(), f);

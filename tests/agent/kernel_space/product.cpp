@@ -11,11 +11,7 @@
 #include "agent/kernel_space/line_references.hpp"
 #include "agent/kernel_space/try_kernel.hpp"
 
-using kevin::Op;
-using kevin_test::KernelTrials;
-using kevin_test::make_task;
-using kevin_test::Numbers;
-using kevin_test::tensor;
+using namespace kevin_test;
 
 namespace {
 
@@ -41,9 +37,7 @@ kevin::Task product_task(std::vector<Op> ops, bool bias = true) {
   Op first{"linear", {{"weight", std::string("w")}}, {"x"}, "t1", shape};
   if (bias) first.args["bias"] = std::string("b");
   ops.insert(ops.begin(), first);
-  kevin::Task task = make_task({tensor("x", {13, 19})}, parameters, std::move(ops));
-  task.tolerance = {1e-4, 1e-4};
-  return task;
+  return make_task({tensor("x", {13, 19})}, parameters, std::move(ops), {1e-4, 1e-4});
 }
 
 kevin::Task scaled_and_leaky() {
@@ -83,9 +77,9 @@ TEST_CASE("what is right by itself is right together") {
 }
 
 TEST_CASE("a short matrix is right with tall tiles and two threads") {
-  kevin::Task task = make_task({tensor("A", {13, 5}), tensor("B", {5, 8})}, {},
-                               {{"matmul", {}, {"A", "B"}, "t1", {13, 8}}, {"square", {}, {"t1"}, "t2", {13, 8}}});
-  task.tolerance = {1e-4, 1e-4};
+  const kevin::Task task =
+      make_task({tensor("A", {13, 5}), tensor("B", {5, 8})}, {},
+                {{"matmul", {}, {"A", "B"}, "t1", {13, 8}}, {"square", {}, {"t1"}, "t2", {13, 8}}}, {1e-4, 1e-4});
   KernelTrials trial(task, [](const std::vector<Numbers>& in) {
     Numbers out(104);
     for (std::size_t i = 0; i < 104; ++i) {
@@ -103,11 +97,10 @@ TEST_CASE("either factor may be transposed") {
     for (const bool right : {false, true}) {
       CAPTURE(left);
       CAPTURE(right);
-      kevin::Task task =
-          make_task({tensor("A", left ? kevin::Shape{19, 13} : kevin::Shape{13, 19}),
-                     tensor("B", right ? kevin::Shape{37, 19} : kevin::Shape{19, 37})},
-                    {}, {{"matmul", {{"transpose_a", left}, {"transpose_b", right}}, {"A", "B"}, "t1", shape}});
-      task.tolerance = {1e-4, 1e-4};
+      const kevin::Task task = make_task(
+          {tensor("A", left ? kevin::Shape{19, 13} : kevin::Shape{13, 19}),
+           tensor("B", right ? kevin::Shape{37, 19} : kevin::Shape{19, 37})},
+          {}, {{"matmul", {{"transpose_a", left}, {"transpose_b", right}}, {"A", "B"}, "t1", shape}}, {1e-4, 1e-4});
       KernelTrials trial(task, [&](const std::vector<Numbers>& in) {
         Numbers out(m * n);
         for (std::size_t i = 0; i < m * n; ++i) {
@@ -153,7 +146,7 @@ TEST_CASE("an op on rows may follow") {
   KernelTrials trial(task, [](const std::vector<Numbers>& in) {
     Numbers v = linear(in[0], in[1], &in[2]);
     for (double& x : v) x = 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    return kevin_test::line_reference("softmax", m, n, 1)({v});
+    return line_reference("softmax", m, n, 1)({v});
   });
   trial.check_mixtures(10,
                        {"width=12", "tail=overlap", "tail=ignore", "tail=past", "precision=bfloat16", "math=coarse"});

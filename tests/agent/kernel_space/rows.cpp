@@ -9,10 +9,7 @@
 #include "agent/kernel_space/line_references.hpp"
 #include "agent/kernel_space/try_kernel.hpp"
 
-using kevin_test::KernelTrials;
-using kevin_test::line_reference;
-using kevin_test::make_task;
-using kevin_test::tensor;
+using namespace kevin_test;
 
 namespace {
 

@@ -30,6 +30,7 @@
 /// Rendered kernels made real: compiled as candidates are, run in a child process, compared with what a test computes.
 namespace kevin_test {
 
+using kevin::Op;
 using Numbers = std::vector<double>;
 /// The output of a task, from its inputs and then its parameters.
 using Reference = std::function<Numbers(const std::vector<Numbers>& arguments)>;
@@ -40,7 +41,7 @@ inline kevin::TensorSpec tensor(std::string name, kevin::Shape shape) {
 
 /// A task whose output is the result of its last op.
 inline kevin::Task make_task(std::vector<kevin::TensorSpec> inputs, std::vector<kevin::TensorSpec> parameters,
-                             std::vector<kevin::Op> ops) {
+                             std::vector<Op> ops, kevin::Tolerance tolerance = {1e-6, 1e-4}) {
   kevin::Task task;
   task.id = "test/kernel_space";
   task.name = "Kernel space";
@@ -48,7 +49,7 @@ inline kevin::Task make_task(std::vector<kevin::TensorSpec> inputs, std::vector<
   task.parameters = std::move(parameters);
   task.outputs = {tensor(ops.back().out, ops.back().out_shape)};
   task.ops = std::move(ops);
-  task.tolerance = {1e-6, 1e-4};
+  task.tolerance = tolerance;
   return task;
 }
 

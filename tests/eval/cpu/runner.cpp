@@ -256,7 +256,7 @@ TEST_CASE("RunnerProgram: what a killed program left of compiling it is removed 
   const auto compiling = [&] {
     std::set<std::string> all;
     for (const auto& entry : fs::directory_iterator(fs::temp_directory_path())) {
-      if (entry.path().filename().string().starts_with("kevin-compile-") && fs::exists(entry.path() / "runner.cpp"))
+      if (entry.path().filename().string().starts_with("kevin-compile-") && fs::exists(entry.path() / "messages"))
         all.insert(entry.path().string());
     }
     return all;
