@@ -62,6 +62,8 @@ set(KEVIN_CORE_HEADERS
   include/kevin/rl/returns.hpp
 )
 set(KEVIN_EVAL_HEADERS
+  include/kevin/eval/blindfold_source.hpp
+  include/kevin/eval/cache_directory.hpp
   include/kevin/eval/command.hpp
   include/kevin/eval/comparison.hpp
   include/kevin/eval/cpu/compile_jail.hpp
@@ -80,10 +82,23 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cpu/runner_source.hpp
   include/kevin/eval/cpu/text_safety.hpp
   include/kevin/eval/cpu/toolchain.hpp
+  include/kevin/eval/cuda/compile_pool.hpp
+  include/kevin/eval/cuda/compile_worker.hpp
+  include/kevin/eval/cuda/compile_worker_source.hpp
+  include/kevin/eval/cuda/compiled.hpp
+  include/kevin/eval/cuda/compiler.hpp
+  include/kevin/eval/cuda/compiler_options.hpp
+  include/kevin/eval/cuda/diagnostics.hpp
+  include/kevin/eval/cuda/kernel_resources.hpp
+  include/kevin/eval/cuda/leading_includes.hpp
+  include/kevin/eval/cuda/nvrtc.hpp
+  include/kevin/eval/cuda/plan.hpp
+  include/kevin/eval/cuda/plan_header.hpp
   include/kevin/eval/descriptor.hpp
   include/kevin/eval/detail/child_setup.hpp
   include/kevin/eval/deterministic_times.hpp
   include/kevin/eval/file_cache.hpp
+  include/kevin/eval/helper_program.hpp
   include/kevin/eval/landlock.hpp
   include/kevin/eval/memory_file.hpp
   include/kevin/eval/process.hpp
@@ -91,6 +106,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/scratch.hpp
   include/kevin/eval/seccomp.hpp
   include/kevin/eval/shared_buffer.hpp
+  include/kevin/eval/single_flight.hpp
   include/kevin/eval/spawn_options.hpp
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp

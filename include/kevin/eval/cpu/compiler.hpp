@@ -3,14 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,6 +18,7 @@
 #include "kevin/eval/cpu/elf_symbols.hpp"
 #include "kevin/eval/cpu/toolchain.hpp"
 #include "kevin/eval/file_cache.hpp"
+#include "kevin/eval/single_flight.hpp"
 
 namespace kevin::cpu {
 
@@ -66,38 +62,14 @@ class Compiler {
               0, false};
     }
     const std::string key = cache_key(source, signature);
-    std::shared_ptr<Flight> flight;
-    bool leader = false;
-    {
-      const std::lock_guard lock(mutex_);
-      auto& slot = flights_[key];
-      leader = !slot;
-      if (leader) slot = std::make_shared<Flight>();
-      flight = slot;
+    bool shared = false;
+    Compiled result = flights_.run(
+        key, [&] { return find_or_compile(key, source, signature); }, shared);
+    if (shared) {
+      result.milliseconds = 0;
+      result.cached = true;
     }
-    if (!leader) {
-      std::unique_lock lock(mutex_);
-      flight->done.wait(lock, [&] { return flight->result || flight->error; });
-      if (flight->error) std::rethrow_exception(flight->error);
-      Compiled shared = *flight->result;
-      shared.milliseconds = 0;
-      shared.cached = true;
-      return shared;
-    }
-    std::optional<Compiled> result;
-    std::exception_ptr error;
-    try {
-      result = find_or_compile(key, source, signature);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const std::lock_guard lock(mutex_);
-    flights_.erase(key);
-    flight->result = result;
-    flight->error = error;
-    flight->done.notify_all();
-    if (error) std::rethrow_exception(error);
-    return std::move(*result);
+    return result;
   }
 
   /// The compiler in use.
@@ -110,12 +82,6 @@ class Compiler {
   [[nodiscard]] eval::FileCache& cache() noexcept { return cache_; }
 
  private:
-  struct Flight {
-    std::condition_variable done;
-    std::optional<Compiled> result;
-    std::exception_ptr error;
-  };
-
   [[nodiscard]] std::string cache_key(std::string_view source, std::string_view signature) const {
     std::string key = "kernel\n";
     const auto add = [&key](std::string_view part) {
@@ -263,8 +229,7 @@ class Compiler {
   Toolchain toolchain_;
   eval::FileCache cache_;
   CompileJail jail_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Flight>, std::less<>> flights_;
+  eval::SingleFlight<Compiled> flights_;
 };
 
 }  // namespace kevin::cpu

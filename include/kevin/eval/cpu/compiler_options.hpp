@@ -4,12 +4,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
+#include "kevin/eval/cache_directory.hpp"
 
 #include "kevin/eval/scratch.hpp"
 
@@ -28,17 +27,7 @@ struct CompilerOptions {
   std::uint64_t cache_limit = std::uint64_t{512} << 20;  ///< bytes
 };
 
-/// $KEVIN_CACHE_DIR, else $XDG_CACHE_HOME/kevin, else ~/.cache/kevin, else kevin-<user id> in the temporary folder.
-[[nodiscard]] inline std::filesystem::path default_cache_directory() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return std::filesystem::path(value ? value : "");
-  };
-  if (const auto own = variable("KEVIN_CACHE_DIR"); !own.empty()) return own;
-  if (const auto user = variable("XDG_CACHE_HOME"); user.is_absolute()) return user / "kevin";
-  if (const auto home = variable("HOME"); home.is_absolute()) return home / ".cache" / "kevin";
-  return eval::temporary_folder() / ("kevin-" + std::to_string(::geteuid()));
-}
+using eval::default_cache_directory;
 
 }  // namespace kevin::cpu
 
