@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "eval/cuda/nvrtc_here.hpp"
@@ -176,6 +178,117 @@ TEST_CASE("cuda Compiler: precompiled headers change nothing but the time") {
     CHECK(c.diagnostics == d.diagnostics);
     INFO(c.diagnostics);
     CHECK(has(c.diagnostics, "kernel.cu:5:9: error: identifier \"undeclared"));
+  }
+}
+
+TEST_CASE("cuda Compiler: precompiled headers above their limit are removed, and compiling goes on") {
+  if (!nvrtc_here()) return;
+  CompilerOptions o = options();
+  o.workers = 1;
+  o.headers_limit = 1;
+  Compiler compiler(o);
+  if (compiler.nvrtc().include.empty()) return;
+  for (int i = 0; i < 4; ++i) CHECK(compiler.compile("#include <cuda_fp16.h>\n" + honest(), prelude).reason == "");
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(compiler.pool().folder())) files += entry.is_regular_file();
+  CHECK(files == 0);
+}
+
+TEST_CASE("cuda leading_includes: only plain lines at the very beginning, of headers that exist") {
+  const fs::path headers = folder() / "headers";
+  fs::create_directories(headers / "cub");
+  for (const char* name : {"a.h", "cub/b.cuh", "c"}) std::ofstream(headers / name) << "";
+  const std::vector<fs::path> folders{folder(), headers};
+  const auto leading = [&](std::string_view source) { return leading_includes(source, folders); };
+  CHECK(leading(
+            "// x\n#pragma once\n#include <a.h>  // why\n/* y\n */ # include \"cub/b.cuh\"\r\n#include \"kevin.cuh\"\n"
+            "#include <c>\nint x;\n#include <a.h>\n") == "#include <a.h>\n#include <cub/b.cuh>\n#include <c>\n");
+  for (const char* source :
+       {"", "int x;\n#include <a.h>\n", "#define X\n#include <a.h>\n", "#include <none.h>\n#include <a.h>\n",
+        "#include <../headers/a.h>\n", "#include <a.h> int x;\n", "#include <a.h> // \\\nint x;\n", "#include MACRO\n",
+        "#include <a.h", "#include <cub>\n", "#include \"/etc/passwd\"\n", "#include_next <a.h>\n",
+        "?\?=include <a.h>\n"}) {
+    CAPTURE(std::string(source));
+    CHECK(leading(source) == "");
+  }
+}
+
+TEST_CASE("cuda Compiler: a header that the prelude needs and that is not there is this machine's failure") {
+  if (!nvrtc_here()) return;
+  Compiler compiler(options());
+  CHECK_THROWS_WITH_AS(static_cast<void>(compiler.compile(honest(), "#include <no_such_header.h>\n" + prelude)),
+                       doctest::Contains("no_such_header.h"), Error);
+  if (compiler.nvrtc().include.empty()) return;
+  const std::string half = "#include <cuda_fp16.h>\n" + prelude;
+  for (int i = 0; i < 3; ++i) CHECK(compiler.compile("__device__ __half h;\n" + honest(), half).reason == "");
+}
+
+TEST_CASE("cuda CompileWorker: whatever the other side says, the judge gets an outcome in bounded time") {
+  using Outcome = CompileWorker::Outcome;
+  struct Peer {
+    eval::Descriptor end;
+    std::unique_ptr<CompileWorker> worker;
+    Peer() {
+      int pair[2];
+      REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
+      end.reset(pair[0]);
+      eval::Descriptor control(pair[1]);
+      REQUIRE(::fcntl(control.get(), F_SETFL, O_NONBLOCK) == 0);
+      eval::SpawnOptions sleep;
+      sleep.program = "/bin/sleep";
+      sleep.arguments = {"60"};
+      worker = std::make_unique<CompileWorker>(eval::spawn(sleep), std::move(control), nullptr, fs::path());
+    }
+    void say(std::vector<std::uint64_t> sizes, std::uint32_t magic, std::string_view text) {
+      const std::uint32_t head[2] = {magic, static_cast<std::uint32_t>(sizes.size())};
+      CHECK(::write(end.get(), head, sizeof head) == sizeof head);
+      static_cast<void>(!::write(end.get(), sizes.data(), sizes.size() * sizeof sizes[0]));
+      static_cast<void>(!::write(end.get(), text.data(), text.size()));
+    }
+    Outcome ask() {
+      const std::vector<std::string_view> request{"main", "kernel", "prelude"};
+      return worker->compile(request, CompileWorker::Clock::now() + 300ms).outcome;
+    }
+  };
+  constexpr std::uint32_t magic = 0x6b63756b;
+  const std::uint64_t huge = ~std::uint64_t{0};
+  {
+    Peer p;
+    CHECK(p.ask() == Outcome::timeout);
+    CHECK(p.worker->idle());
+    p.say({1}, magic, "x");
+    CHECK_FALSE(p.worker->idle());  // unasked
+  }
+  {
+    Peer p;
+    p.say({1, 2, 3, 4}, magic, "0aabbbcccc");
+    const std::vector<std::string_view> request{"main", "kernel", "prelude"};
+    const auto reply = p.worker->compile(request, CompileWorker::Clock::now() + 5s);
+    CHECK(reply.outcome == Outcome::answered);
+    CHECK(reply.fields == std::vector<std::string>{"0", "aa", "bbb", "cccc"});
+  }
+  for (const auto& [sizes, outcome] : std::vector<std::pair<std::vector<std::uint64_t>, Outcome>>{
+           {{1, 2, 3}, Outcome::crashed},
+           {{1, 2, 3, 4, 5}, Outcome::crashed},
+           {{1, 2, huge, 4}, Outcome::crashed},
+           {{huge, huge, huge, huge}, Outcome::crashed},
+           {{1, 2, CompileWorker::code_limit + 1, 4}, Outcome::too_large},
+           {{1, 2, CompileWorker::code_limit, 4}, Outcome::timeout},  // announced, and never sent
+           {{1, 2, 3, 400}, Outcome::timeout}}) {
+    Peer p;
+    p.say(sizes, magic, "0aabbbcccc");
+    CHECK(p.ask() == outcome);
+  }
+  {
+    Peer p;
+    p.say({1, 2, 3, 4}, 7, "0aabbbcccc");
+    CHECK(p.ask() == Outcome::crashed);
+  }
+  {
+    Peer p;
+    p.end.reset();
+    CHECK(p.ask() == Outcome::crashed);  // gone away, though the process lives
+    CHECK_THROWS_AS(static_cast<void>(p.worker->greet()), Error);
   }
 }
 

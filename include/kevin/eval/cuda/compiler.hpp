@@ -262,13 +262,18 @@ class Compiler {
 
   [[nodiscard]] Attempt try_once(std::string_view source, std::string_view prelude, const Way& way,
                                  double* milliseconds = nullptr) {
-    const std::string includes = headers_ && way.headers ? leading_includes(source, nvrtc_.include) : std::string();
+    std::string includes = prelude_includes(prelude, nvrtc_.include);
+    if (headers_ && way.headers) includes += leading_includes(source, nvrtc_.include);
     Attempt attempt;
     attempt.used_headers = headers_ && way.headers && worth_preparing(includes);
     std::unique_ptr<CompileWorker> worker = pool_.acquire(attempt.used_headers ? includes : std::string(), way.fresh);
     const auto start = CompileWorker::Clock::now();
     try {
-      static_cast<void>(worker->greet());
+      if (!greeted(*worker)) {
+        attempt.reply.outcome = Outcome::killed;
+        pool_.retire(std::move(worker));
+        return attempt;
+      }
       attempt.used_worker = worker->jobs() > 0;
       std::string main = attempt.used_headers ? includes + "#pragma nv_hdrstop\n" : std::string();
       main += "#include \"kevin.cuh\"\n#include \"kernel.cu\"\n";
@@ -294,6 +299,18 @@ class Compiler {
       *milliseconds += std::chrono::duration<double, std::milli>(CompileWorker::Clock::now() - start).count();
     }
     return attempt;
+  }
+
+  /// False when the process ended before it was ready, as one does that was killed while it waited.
+  [[nodiscard]] bool greeted(CompileWorker& worker) const {
+    try {
+      if (const std::string& trouble = worker.greet()[0]; !trouble.empty())
+        throw Error(ErrorCode::unsupported, nvrtc_.library.string() + " cannot be used any more: " + trouble);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::worker_lost) throw;
+      return false;
+    }
+    return true;
   }
 
   /// Making precompiled headers costs more than it saves once: so not before the same ones are asked for again.

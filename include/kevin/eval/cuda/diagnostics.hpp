@@ -113,6 +113,13 @@ struct LogMessage {
   return line.empty() ? std::optional(sum) : std::nullopt;
 }
 
+/// Whether a name that a source may have invented looks like a header's.
+[[nodiscard]] inline bool like_header(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && name.find("..") == std::string_view::npos &&
+         name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+/") ==
+             std::string_view::npos;
+}
+
 /// A place as it is shown; see cpu::detail::display.
 [[nodiscard]] inline std::string show(const Location& l) {
   if (l.file.empty()) return "ptxas";
@@ -121,9 +128,7 @@ struct LogMessage {
     text = "<kevin.cuh>";
   } else if (l.file != kernel_file) {
     const std::string_view name = cpu::detail::short_name(l.file);
-    const bool plain = !name.empty() && name.size() <= 64 && name.find("..") == std::string_view::npos &&
-                       name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.+/") ==
-                           std::string_view::npos;
+    const bool plain = like_header(name);
     text = plain ? '<' + std::string(name) + '>' : "<another file>";
   }
   if (l.line != 0) text += ':' + std::to_string(l.line);
@@ -163,8 +168,7 @@ struct LogMessage {
   if (take(text, "cannot open source file \"") ||
       take(text, "could not open source file \"")) {  // whether it is hidden or missing is nobody's business
     const std::string_view name = cpu::detail::short_name(text.substr(0, text.find('"')));
-    const bool plain = !name.empty() && name.size() <= 64 &&
-                       std::all_of(name.begin(), name.end(), [](char c) { return cpu::detail::path_character(c); });
+    const bool plain = like_header(name);
     cpu::detail::append_visible(out,
                                 plain ? '<' + std::string(name) + "> cannot be included" : "a file cannot be included");
     out += ": only CUDA's own headers can";
@@ -173,10 +177,12 @@ struct LogMessage {
     return out;
   }
   if (message.where.file.empty() && take(text, "Unresolved extern function ")) {
-    cpu::detail::append_visible(out, "'" + plain_name(quoted(text).substr(0, 256)) + "' is used and not defined");
-    return out;
+    return cpu::detail::message_text("'" + plain_name(quoted(text).substr(0, 256)) + "' is used and not defined");
   }
-  return cpu::detail::message_text(text);
+  out = cpu::detail::message_text(text);
+  if (text.starts_with("device-side kernel launch could not be processed"))
+    out += " (kernels are launched by kevin_plan alone: kevin::launch<kernel>(grid, block)(arguments...))";
+  return out;
 }
 
 /// The declaration of kevin_plan in the prelude, for those who do not define it as it is.
