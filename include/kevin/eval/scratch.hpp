@@ -27,14 +27,14 @@ namespace kevin::eval {
   return error ? "/tmp" : folder;
 }
 
-/// A private folder below the system's temporary folder, removed with everything in it on destruction; what a process
-/// left that died before is removed when the next one makes its own. A living owner holds a lock (flock) on its folder,
-/// so that a process id used again or another container's do not mislead the sweep.
+/// A private folder below the system's temporary folder (or another), removed with everything in it on destruction;
+/// what a process left that died before is removed when the next one makes its own. A living owner holds a lock (flock)
+/// on its folder, so that a process id used again or another container's do not mislead the sweep.
 class Scratch {
  public:
   /// Names begin with `prefix`. Throws Error(resource) when the folder cannot be made.
-  explicit Scratch(std::string_view prefix = "kevin-scratch-") : owner_(::getpid()) {
-    const std::filesystem::path parent = temporary_folder();
+  explicit Scratch(std::string_view prefix = "kevin-scratch-", const std::filesystem::path& parent = temporary_folder())
+      : owner_(::getpid()) {
     sweep(parent, prefix);
     std::string name = (parent / (std::string(prefix) + "XXXXXX")).string();
     if (!::mkdtemp(name.data()))

@@ -59,6 +59,7 @@ TEST_CASE("cuda diagnostics: an error in a header names the own lines that led t
   CHECK(text(raw, "a\nb\nc\n") ==
         "<cub/util.cuh>:152:5: error: excessive recursion\nkernel.cu:2: note: required from here\n    2 | b\n"
         "kernel.cu:3: note: required from here\n    3 | c");
+  CHECK_FALSE(compiler_findings(raw, "a\nb\nc\n", prelude).elsewhere);
 }
 
 TEST_CASE("cuda diagnostics: lines that go on with an error and notes into the own source are kept") {

@@ -24,6 +24,7 @@
 #include <linux/filter.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "kevin/core/error.hpp"
@@ -75,7 +76,7 @@ class CompilePool {
         nvrtc_(nvrtc),
         limit_(options.workers != 0 ? options.workers
                                     : std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 16)),
-        scratch_("kevin-nvrtc-"),
+        scratch_("kevin-nvrtc-", headers_place(options, limit_)),
         filter_(eval::compiler_seccomp()) {
     find_libraries();
     spawner_ = std::jthread([this](std::stop_token stop) { spawn_wanted(stop); });
@@ -151,6 +152,19 @@ class CompilePool {
   }
 
  private:
+  /// NVRTC writes 100 MB and more for cub or cooperative groups, which memory takes in no time and a busy disk in
+  /// seconds. Where there is less room than all workers may want, it is not used: a full one kills the process.
+  [[nodiscard]] static std::filesystem::path headers_place(const CompilerOptions& options, std::size_t workers) {
+    if (!options.headers_directory.empty()) return options.headers_directory;
+    constexpr const char* memory = "/dev/shm";
+    constexpr std::uint64_t heap = std::uint64_t{256} << 20;
+    struct statvfs info {};
+    const bool room = options.precompiled_headers && ::access(memory, W_OK) == 0 && ::statvfs(memory, &info) == 0 &&
+                      (info.f_flag & ST_RDONLY) == 0 &&
+                      info.f_bavail * info.f_frsize / (workers + 1) > options.headers_limit + heap;
+    return room ? memory : eval::temporary_folder();
+  }
+
   /// The last used of the suitable ones, since its memory is warm. Under the lock.
   [[nodiscard]] std::unique_ptr<CompileWorker> take(const std::string& headers, bool fresh) {
     auto chosen = idle_.rend();

@@ -94,7 +94,7 @@ class Compiler {
  private:
   using Outcome = CompileWorker::Outcome;
   // nvrtcResult
-  static constexpr std::string_view success = "0", out_of_memory = "1", invalid_option = "5";
+  static constexpr std::string_view success = "0", out_of_memory = "1", invalid_option = "5", failed_compilation = "6";
 
   /// How to go about it.
   struct Way {
@@ -106,6 +106,7 @@ class Compiler {
     CompileWorker::Reply reply;
     bool used_worker = false;   ///< the process had compiled something else before
     bool used_headers = false;  ///< with precompiled headers
+    std::string includes;       ///< those headers
   };
 
   /// Starts the first process, asks for version and architectures, and tries the options on a small source, so that
@@ -200,14 +201,19 @@ class Compiler {
   [[nodiscard]] Compiled compile_now(std::string_view source, std::string_view prelude, double& milliseconds) {
     Way way;
     bool killed = false;
+    std::optional<std::string> blamed;
     for (;;) {
       const Attempt attempt = try_once(source, prelude, way, &milliseconds);
       const CompileWorker::Reply& reply = attempt.reply;
+      const bool succeeded = reply.outcome == Outcome::answered && reply.fields[0] == success;
+      if (succeeded && blamed) blame_headers(*blamed);
+      if (!succeeded && attempt.used_headers) blamed = attempt.includes;
       switch (reply.outcome) {
         case Outcome::timeout:
           if (attempt.used_headers && std::exchange(way.headers, false)) continue;  // making them takes time, too
           return failed("timeout", "compiling took longer than " + std::to_string(options_.time_limit.count()) + " ms");
         case Outcome::too_large:
+          if (attempt.used_headers && std::exchange(way.headers, false)) continue;  // or they are
           return failed("too_large",
                         "the compiled code is larger than " + std::to_string(CompileWorker::code_limit >> 20) + " MiB");
         case Outcome::killed:
@@ -236,7 +242,7 @@ class Compiler {
         continue;
       }
       const std::string& log = reply.fields[1];
-      if (reply.fields[0] == success) {
+      if (succeeded) {
         if (reply.fields[2].empty() && reply.fields[3].empty())
           return failed("compiler_crash", "the compiler gave no code for this source");
         Compiled result;
@@ -249,8 +255,15 @@ class Compiler {
       Findings findings = compiler_findings(log, source, prelude, options_.diagnostics_limit);
       // a header that does not bear to be included twice
       if (findings.elsewhere && attempt.used_headers && std::exchange(way.headers, false)) continue;
+      // no errors: there was no room for precompiled headers, say
+      if (findings.errors == 0 && attempt.used_headers) {
+        way = {false, way.resources, true};
+        continue;
+      }
       // asked for what kernels need, the assembler does not tell what is wrong with them ("uses too much shared data")
       if (findings.errors == 0 && std::exchange(way.resources, false)) continue;
+      if (findings.errors == 0 && reply.fields[0] != failed_compilation)
+        return failed("compiler_crash", "the compiler failed and gave no reason");
       return failed(findings.missing_plan ? "missing_plan" : "syntax", findings.text);
     }
   }
@@ -262,9 +275,10 @@ class Compiler {
 
   [[nodiscard]] Attempt try_once(std::string_view source, std::string_view prelude, const Way& way,
                                  double* milliseconds = nullptr) {
-    std::string includes = prelude_includes(prelude, nvrtc_.include);
-    if (headers_ && way.headers) includes += leading_includes(source, nvrtc_.include);
     Attempt attempt;
+    std::string& includes = attempt.includes;
+    includes = prelude_includes(prelude, nvrtc_.include);
+    if (headers_ && way.headers) includes += leading_includes(source, nvrtc_.include);
     attempt.used_headers = headers_ && way.headers && worth_preparing(includes);
     std::unique_ptr<CompileWorker> worker = pool_.acquire(attempt.used_headers ? includes : std::string(), way.fresh);
     const auto start = CompileWorker::Clock::now();
@@ -320,6 +334,13 @@ class Compiler {
     return ++asked_[includes] > 1 && useless_.count(includes) == 0;
   }
 
+  /// They made a process fail on a source on which it does not fail without them: a full disk, perhaps.
+  void blame_headers(const std::string& includes) {
+    const std::lock_guard lock(mutex_);
+    if (blamed_.size() > 4096) blamed_.clear();
+    if (++blamed_[includes] >= 3) useless_.insert(includes);
+  }
+
   void note_prepared(CompileWorker& worker, const std::string& includes, std::string_view log) {
     if (log.find("using precompiled header file") != std::string_view::npos ||
         log.find("creating precompiled header file") != std::string_view::npos) {
@@ -345,6 +366,7 @@ class Compiler {
   eval::SingleFlight<Compiled> flights_;
   std::mutex mutex_;
   std::map<std::string, std::size_t> asked_;
+  std::map<std::string, std::size_t> blamed_;
   std::set<std::string> useless_;
 };
 

@@ -21,16 +21,17 @@ struct CompilerOptions {
   std::string architecture;  ///< "sm_90a"; see architecture_for(); "" = the best one up to compute capability 9.0
   std::size_t workers = 0;   ///< processes that compile at the same time; 0 = one for each processor, at most 16
   std::size_t compiles_per_worker = 256;  ///< then a process is replaced by a fresh one
-  /// Keep precompiled headers: what sources include first is parsed once by each worker. Costs disk space in the
-  /// temporary folder (headers_limit for each worker).
+  /// Keep precompiled headers: what sources include first is parsed once by each worker.
   bool precompiled_headers = true;
   std::uint64_t headers_limit = std::uint64_t{512} << 20;  ///< bytes of precompiled headers that a worker keeps
-  std::chrono::milliseconds time_limit{20000};             ///< of one compilation
-  std::uint64_t memory_limit = std::uint64_t{8} << 30;     ///< bytes of address space of a worker
-  std::size_t source_limit = std::size_t{256} << 10;       ///< bytes
-  std::size_t diagnostics_limit = 2000;                    ///< bytes
-  std::filesystem::path cache_directory;                   ///< "" = eval::default_cache_directory()
-  std::uint64_t cache_limit = std::uint64_t{1} << 30;      ///< bytes
+  /// Where; "" = /dev/shm (memory) when it has room for all workers' limits, else the temporary folder.
+  std::filesystem::path headers_directory;
+  std::chrono::milliseconds time_limit{20000};          ///< of one compilation
+  std::uint64_t memory_limit = std::uint64_t{8} << 30;  ///< bytes of address space of a worker
+  std::size_t source_limit = std::size_t{256} << 10;    ///< bytes
+  std::size_t diagnostics_limit = 2000;                 ///< bytes
+  std::filesystem::path cache_directory;                ///< "" = eval::default_cache_directory()
+  std::uint64_t cache_limit = std::uint64_t{1} << 30;   ///< bytes
 };
 
 /// What to compile for on a device of compute capability `major`.`minor`, given what NVRTC knows (each 10 * major +

@@ -212,7 +212,7 @@ struct LogMessage {
 struct Findings {
   std::string text;           ///< for the agent
   std::size_t errors = 0;     ///< messages found that are errors
-  bool elsewhere = false;     ///< one of them points to another file than the candidate's
+  bool elsewhere = false;     ///< one of them is in a header, and no line of the candidate's led there
   bool missing_plan = false;  ///< everything compiled, but nothing defines kevin_plan as declared
 };
 
@@ -260,7 +260,6 @@ struct Findings {
           if (message->text.starts_with("Unresolved extern function ")) missing = detail::quoted(message->text);
         } else {
           ++front_end;
-          findings.elsewhere = findings.elsewhere || !own;
         }
         std::string text = detail::words_of(*message);
         const bool known = std::any_of(blocks.begin(), blocks.end(), [&](const Block& b) {
@@ -308,6 +307,7 @@ struct Findings {
       block.more.push_back(cpu::detail::message_text(text));
     }
   });
+  findings.elsewhere = std::any_of(blocks.begin(), blocks.end(), [](const Block& b) { return !b.own; });
   if (front_end > declared) {
     // Some were printed by the source: by line breaks in the text of static_assert or #pragma message.
     findings.errors -= front_end;
