@@ -36,6 +36,7 @@ set(KEVIN_CORE_HEADERS
   include/kevin/core/wrappers/time_limit.hpp
   include/kevin/kevin.hpp
   include/kevin/refine/context.hpp
+  include/kevin/refine/cuda_prompt.hpp
   include/kevin/refine/describe.hpp
   include/kevin/refine/evaluator.hpp
   include/kevin/refine/feedback.hpp
@@ -62,6 +63,7 @@ set(KEVIN_CORE_HEADERS
   include/kevin/rl/returns.hpp
 )
 set(KEVIN_EVAL_HEADERS
+  include/kevin/eval/batch.hpp
   include/kevin/eval/blindfold_source.hpp
   include/kevin/eval/cache_directory.hpp
   include/kevin/eval/command.hpp
@@ -88,12 +90,24 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/compiled.hpp
   include/kevin/eval/cuda/compiler.hpp
   include/kevin/eval/cuda/compiler_options.hpp
+  include/kevin/eval/cuda/device_memory.hpp
   include/kevin/eval/cuda/diagnostics.hpp
+  include/kevin/eval/cuda/driver.hpp
+  include/kevin/eval/cuda/driver_types.hpp
+  include/kevin/eval/cuda/judge_kernels.hpp
+  include/kevin/eval/cuda/judge_options.hpp
   include/kevin/eval/cuda/kernel_resources.hpp
   include/kevin/eval/cuda/leading_includes.hpp
   include/kevin/eval/cuda/nvrtc.hpp
   include/kevin/eval/cuda/plan.hpp
   include/kevin/eval/cuda/plan_header.hpp
+  include/kevin/eval/cuda/runner.hpp
+  include/kevin/eval/cuda/runner_driver_source.hpp
+  include/kevin/eval/cuda/runner_failure.hpp
+  include/kevin/eval/cuda/runner_pool.hpp
+  include/kevin/eval/cuda/runner_protocol.hpp
+  include/kevin/eval/cuda/runner_source.hpp
+  include/kevin/eval/cuda/station.hpp
   include/kevin/eval/descriptor.hpp
   include/kevin/eval/detail/child_setup.hpp
   include/kevin/eval/deterministic_times.hpp
@@ -107,6 +121,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/seccomp.hpp
   include/kevin/eval/shared_buffer.hpp
   include/kevin/eval/single_flight.hpp
+  include/kevin/eval/spare_pool.hpp
   include/kevin/eval/spawn_options.hpp
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp
@@ -121,10 +136,16 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/agent/training.hpp
   include/kevin/agent/trajectory_log.hpp
   include/kevin/cpu.hpp
+  include/kevin/cuda.hpp
   include/kevin/eval/cpu/evaluator.hpp
   include/kevin/eval/cpu/judge.hpp
   include/kevin/eval/cpu/task_buffers.hpp
   include/kevin/eval/cpu/torch_threads.hpp
+  include/kevin/eval/cuda/baseline.hpp
+  include/kevin/eval/cuda/evaluator.hpp
+  include/kevin/eval/cuda/judge.hpp
+  include/kevin/eval/cuda/session.hpp
+  include/kevin/eval/cuda/task_buffers.hpp
   include/kevin/tasks/data/kernelbench_l1_small.inc
   include/kevin/tasks/data/kernelbench_l2_small.inc
   include/kevin/tasks/draw.hpp
@@ -142,6 +163,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/operations/reduction.hpp
   include/kevin/tasks/operations/shape.hpp
   include/kevin/tasks/reference.hpp
+  include/kevin/tasks/reference_cache.hpp
   include/kevin/tasks/spec_check.hpp
   include/kevin/tasks/suite.hpp
   include/kevin/tasks/task_json.hpp

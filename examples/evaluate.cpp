@@ -2,6 +2,7 @@
 
 #include <kevin/agent/json.hpp>
 #include <kevin/cpu.hpp>
+#include <kevin/cuda.hpp>
 #include <kevin/kevin.hpp>
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,9 @@
 #include <iomanip>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -48,7 +51,74 @@ void print_timing(const char* name, const kevin::Timing& t) {
             << t.low_ms << ", " << t.high_ms << "] over " << t.samples << " runs\n";
 }
 
-void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::Score& score) {
+/// What a backend tells besides the verdict, for the table and for JSON.
+struct Judged {
+  kevin::Verdict verdict;
+  nlohmann::json details = nlohmann::json::object();
+  std::string table{};
+};
+
+Judged judge_on_cpu(const kevin::Task& task, const kevin::Candidate& candidate, std::uint64_t seed, int threads) {
+  kevin::cpu::EvaluatorOptions options;
+  options.judge.threads = threads;
+  return {kevin::cpu::Evaluator(options).evaluate(task, candidate, seed)};
+}
+
+Judged judge_on_gpu(const kevin::Task& task, const kevin::Candidate& candidate, std::uint64_t seed, int gpu,
+                    bool compile_only) {
+  kevin::cuda::EvaluatorOptions options;
+  options.gpus = {gpu};
+  options.spares = 1;
+  options.compile_only = compile_only;
+  options.judge.variants = true;
+  kevin::cuda::Evaluator evaluator(options);
+  const kevin::cuda::Evaluation e = evaluator.evaluate_in_detail(task, candidate, seed);
+  Judged judged{e.verdict};
+  std::ostringstream table;
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const auto& k : e.compiled) {
+    if (k.name == "kevin_entry") continue;
+    table << std::left << std::setw(12) << "kernel" << k.name << ": " << k.registers << " registers, "
+          << k.spill_store_bytes + k.spill_load_bytes << " bytes spilled, " << k.shared_bytes << " bytes shared\n";
+    kernels.push_back({{"name", k.name},
+                       {"registers", k.registers},
+                       {"spill_bytes", k.spill_store_bytes + k.spill_load_bytes},
+                       {"shared_bytes", k.shared_bytes}});
+  }
+  judged.details["kernels"] = std::move(kernels);
+  if (e.judgement) {
+    const kevin::cuda::Judgement& j = *e.judgement;
+    nlohmann::json launches = nlohmann::json::array();
+    for (const auto& l : j.kernels) {
+      table << std::left << std::setw(12) << "launch" << l.kernel << ": " << l.resident_threads
+            << " threads on a multiprocessor\n";
+      launches.push_back({{"kernel", l.kernel}, {"resident_threads", l.resident_threads}});
+    }
+    judged.details["launches"] = std::move(launches);
+    judged.details["protocol"] = std::string(name_of(options.judge.protocol));
+    judged.details["floor_ms"] = j.floor_ms;
+    judged.details["ms"] = {{"setup", j.setup_ms}, {"load", j.load_ms}, {"check", j.check_ms}, {"timing", j.timing_ms}};
+    const auto variant = [&](const char* name, const std::optional<kevin::Timing>& t) {
+      if (!t) return;
+      table << std::left << std::setw(12) << name << std::fixed << std::setprecision(4) << t->median_ms << " ms\n";
+      judged.details["variants"][name] = t->median_ms;
+    };
+    variant("warm", j.variants.warm);
+    variant("graph", j.variants.graph);
+    variant("graph, warm", j.variants.graph_warm);
+    variant("eager, warm", j.variants.eager_warm);
+    variant("eager graph", j.variants.eager_graph);
+    table << std::left << std::setw(12) << "clock" << name_of(options.judge.protocol) << ", an empty plan shows "
+          << std::fixed << std::setprecision(4) << j.floor_ms << " ms\n"
+          << std::setw(12) << "spent" << std::setprecision(0) << j.setup_ms << " ms buffers, " << j.load_ms
+          << " ms loading, " << j.check_ms << " ms checking, " << j.timing_ms << " ms timing\n";
+  }
+  judged.table = table.str();
+  return judged;
+}
+
+void print_table(const kevin::Task& task, const Judged& judged, const kevin::Score& score) {
+  const kevin::Verdict& v = judged.verdict;
   const auto row = [](const char* name) -> std::ostream& { return std::cout << std::left << std::setw(12) << name; };
   row("task") << task.id << " (" << task.name << ")\n";
   row("stage") << kevin::to_string(v.stage) << (v.reason.empty() ? "" : " (" + v.reason + ")") << '\n';
@@ -63,6 +133,7 @@ void print_table(const kevin::Task& task, const kevin::Verdict& v, const kevin::
   for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;
   std::cout << '\n';
   for (const std::string& f : v.flags) row("flag") << f << '\n';
+  std::cout << judged.table;
   row("took") << std::setprecision(0) << v.compile_ms << " ms compiling" << (v.compile_cached ? " (cached)" : "")
               << ", " << v.evaluate_ms << " ms judging\n";
   if (!v.diagnostics.empty()) std::cout << '\n' << v.diagnostics << '\n';
@@ -77,15 +148,23 @@ int main(int argc, char** argv) {
   std::string file;
   std::uint64_t seed = 0;
   int threads = 1;
+  int gpu = 0;
+  bool compile_only = false;
   bool json = false;
   bool list = false;
   bool show = false;
   CLI::App app{"Judges a kernel file against a task. Exit status: 0 correct, 1 not correct, 2 it could not be judged."};
   app.add_option("--task", id, "Task, e.g. kernelbench/l1/23@small");
   app.add_option("--task-file", task_file, "Your own tasks (docs/tasks.md) instead of the embedded ones");
-  app.add_option("--backend", backend, "Where the kernel runs")->check(CLI::IsMember({"cpu"}))->capture_default_str();
+  app.add_option("--backend", backend, "Where the kernel runs")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   app.add_option("--seed", seed, "Seed of the inputs (default: a new one)")->check(command_line::whole_number);
-  app.add_option("--threads", threads, "Threads on both sides")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--threads", threads, "Threads on both sides (cpu)")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--gpu", gpu, "Which GPU, as CUDA counts")->check(CLI::Range(0, 1023))->capture_default_str();
+  app.add_flag("--compile-only", compile_only, "Compile and go no further; needs no GPU (cuda)");
   app.add_flag("--json", json, "Print the verdict as JSON");
   app.add_flag("--list", list, "Print the tasks there are");
   app.add_flag("--show", show, "Print what the task computes and the function that a kernel file defines");
@@ -102,7 +181,9 @@ int main(int argc, char** argv) {
     const bool named = !id.empty() || !own.empty();
     if (show && named) {
       const kevin::Task task = find_task(own, id);
-      std::cout << kevin::describe(task) << '\n' << kevin::kernel_signature(task) << ";\n";
+      std::cout << kevin::describe(task) << '\n'
+                << kevin::kernel_signature(task, backend == "cuda" ? kevin::Backend::cuda : kevin::Backend::cpu)
+                << ";\n";
       return 0;
     }
     if (!named || file.empty())
@@ -112,20 +193,21 @@ int main(int argc, char** argv) {
     if (app.count("--seed") == 0) seed = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
     const kevin::Task task = find_task(own, id);
     const kevin::Candidate candidate{read_source(file)};
-    kevin::cpu::EvaluatorOptions options;
-    options.judge.threads = threads;
-    kevin::cpu::Evaluator evaluator(options);
-    const kevin::Verdict verdict = evaluator.evaluate(task, candidate, seed);
+    if (compile_only && backend != "cuda")
+      throw kevin::Error(kevin::ErrorCode::bad_input, "--compile-only belongs to --backend cuda");
+    const Judged judged = backend == "cuda" ? judge_on_gpu(task, candidate, seed, gpu, compile_only)
+                                            : judge_on_cpu(task, candidate, seed, threads);
+    const kevin::Verdict& verdict = judged.verdict;
     const kevin::Score score = kevin::KevinReward{}(verdict);
     if (json) {
-      std::cout
-          << kevin::json_line(
-                 {{"task", task.id}, {"backend", backend}, {"seed", seed}, {"verdict", verdict}, {"score", score}})
-          << '\n';
+      nlohmann::json line{
+          {"task", task.id}, {"backend", backend}, {"seed", seed}, {"verdict", verdict}, {"score", score}};
+      line.update(judged.details);
+      std::cout << kevin::json_line(line) << '\n';
     } else {
-      print_table(task, verdict, score);
+      print_table(task, judged, score);
     }
-    return verdict.correct() ? 0 : 1;
+    return verdict.correct() || verdict.reason == "not_run" ? 0 : 1;
   } catch (const std::exception& e) {
     std::cerr << "evaluate: " << e.what() << '\n';
     return 2;

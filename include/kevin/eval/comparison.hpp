@@ -56,10 +56,16 @@ class Poison {
 
   [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
 
-  /// Fills `bytes` (a multiple of the element's size) with it.
-  void fill(std::byte* memory, std::size_t bytes) const noexcept {
+  /// Eight bytes of it: one element, or two, four or eight.
+  [[nodiscard]] std::uint64_t word() const noexcept {
     std::uint64_t word = bits_;
     for (std::size_t width = size_; width < 8; width *= 2) word |= word << (8 * width);
+    return word;
+  }
+
+  /// Fills `bytes` (a multiple of the element's size) with it.
+  void fill(std::byte* memory, std::size_t bytes) const noexcept {
+    const std::uint64_t word = this->word();
     std::size_t i = 0;
     for (; i + 8 <= bytes; i += 8) std::memcpy(memory + i, &word, 8);
     if (i < bytes) std::memcpy(memory + i, &word, bytes - i);

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -63,6 +64,13 @@ inline void secret_bytes(std::span<std::byte> bytes) {
     if (n < 0 && errno != EINTR) detail::throw_errno("getrandom");
     if (n > 0) done += static_cast<std::size_t>(n);
   }
+}
+
+/// 64 bits of them.
+[[nodiscard]] inline std::uint64_t secret_bits() {
+  std::uint64_t bits = 0;
+  secret_bytes(std::as_writable_bytes(std::span(&bits, 1)));
+  return bits;
 }
 
 }  // namespace kevin::eval

@@ -26,12 +26,19 @@ struct Message {
 
 namespace detail {
 
+[[nodiscard]] constexpr std::string_view code_language(const PromptOptions& options) noexcept {
+  return options.backend == Backend::cuda ? "cuda" : "cpp";
+}
+
 /// Task, interface, rules and answer format: what every prompt begins with.
 [[nodiscard]] inline std::string task_text(const Task& task, const PromptOptions& options) {
   std::string text = "# Task\n" + fenced(describe(task), "python");
-  text += "\n# Interface\nDefine this function:\n" + fenced(kernel_signature(task), "cpp") + options.interface_notes;
+  text += "\n# Interface\nDefine this function:\n" +
+          fenced(kernel_signature(task, options.backend), code_language(options)) + options.interface_notes;
   text += "\n# Rules\n" + options.rules;
-  if (options.threads == 1) {
+  if (options.backend != Backend::cpu) {
+    // a GPU has its own words for threads, in the rules
+  } else if (options.threads == 1) {
     text += "- It uses one thread; so does the baseline.\n";
   } else {
     text += "- It uses at most " + std::to_string(options.threads) +
@@ -70,7 +77,7 @@ namespace detail {
 [[nodiscard]] inline std::string attempt_text(const PastTurn& past, const PromptOptions& options) {
   std::string text = "\n## " + attempt_name(past) + '\n';
   if (!blank(past.thought)) text += "Thought:\n" + quoted(past.thought, options.max_thought_bytes, "text");
-  if (!blank(past.source)) text += "Kernel:\n" + quoted(past.source, options.max_source_bytes, "cpp");
+  if (!blank(past.source)) text += "Kernel:\n" + quoted(past.source, options.max_source_bytes, code_language(options));
   if (!blank(past.summary)) text += "Your summary:\n" + quoted(past.summary, options.max_summary_bytes, "text");
   return text + "Result: " + feedback(past.verdict, options.feedback);
 }

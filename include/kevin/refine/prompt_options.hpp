@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kevin/refine/feedback.hpp"
+#include "kevin/refine/signature.hpp"
 
 namespace kevin {
 
@@ -77,7 +78,8 @@ struct PromptOptions {
   std::string example{wording::example};  ///< shown before the first turn only; empty: never
   std::string first_order{wording::first_order};
   std::string next_order{wording::next_order};
-  std::size_t threads = 1;                 ///< how many the evaluator lets a kernel use
+  Backend backend = Backend::cpu;          ///< what the function to define is declared for
+  std::size_t threads = 1;                 ///< how many the evaluator lets a cpu kernel use
   std::size_t max_source_bytes = 32768;    ///< of each earlier kernel
   std::size_t max_summary_bytes = 4096;    ///< of each earlier summary
   std::size_t max_thought_bytes = 262144;  ///< of each earlier thought, where they are kept

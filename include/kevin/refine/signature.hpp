@@ -9,7 +9,13 @@
 
 namespace kevin {
 
-/// One pointer argument of a cpu kernel.
+/// What a candidate is written for.
+enum class Backend {
+  cpu,   ///< C++: one function that computes
+  cuda,  ///< CUDA C++ device code: kernels, and a function that says how they are launched
+};
+
+/// One pointer argument of a candidate's function.
 struct KernelArgument {
   std::string type;  ///< e.g. "const float*"
   std::string name;  ///< a C++ identifier
@@ -17,7 +23,9 @@ struct KernelArgument {
 };
 
 namespace detail {
-[[nodiscard]] constexpr std::string_view cpp_type(DType t) noexcept {
+[[nodiscard]] constexpr std::string_view cpp_type(DType t, Backend backend = Backend::cpu) noexcept {
+  if (backend == Backend::cuda && t == DType::float16) return "__half";
+  if (backend == Backend::cuda && t == DType::bfloat16) return "__nv_bfloat16";
   switch (t) {
     case DType::float32:
       return "float";
@@ -81,19 +89,19 @@ namespace detail {
     for (const KernelArgument& other : others) {
       if (other.name == id) return true;
     }
-    return id == "kernel" || is_cpp_keyword(id);
+    return id == "kernel" || id == "kevin" || is_cpp_keyword(id);
   };
   while (taken()) id += '_';
   return id;
 }
 }  // namespace detail
 
-/// The arguments of a task's cpu kernel, in order: inputs, parameters, outputs. A single output is called `out`,
+/// The arguments of a candidate's function, in order: inputs, parameters, outputs. A single output is called `out`,
 /// several are `out0`, `out1`, ...
-[[nodiscard]] inline std::vector<KernelArgument> kernel_arguments(const Task& task) {
+[[nodiscard]] inline std::vector<KernelArgument> kernel_arguments(const Task& task, Backend backend = Backend::cpu) {
   std::vector<KernelArgument> arguments;
   const auto add = [&](const TensorSpec& t, std::string_view name, std::string_view prefix) {
-    arguments.push_back({std::string(prefix) + std::string(detail::cpp_type(t.dtype)) + "*",
+    arguments.push_back({std::string(prefix) + std::string(detail::cpp_type(t.dtype, backend)) + "*",
                          detail::cpp_identifier(name, arguments), t.shape});
   };
   for (const TensorSpec& t : task.inputs) add(t, t.name, "const ");
@@ -104,11 +112,12 @@ namespace detail {
   return arguments;
 }
 
-/// The declaration that a cpu candidate defines: `extern "C" void kernel(const float* x, float* out)`.
-[[nodiscard]] inline std::string kernel_signature(const Task& task) {
-  std::string text = "extern \"C\" void kernel(";
+/// The declaration that a candidate defines. cpu: `extern "C" void kernel(const float* x, float* out)`; cuda:
+/// `__device__ void kevin_plan(const float* x, float* out)`, which launches the kernels.
+[[nodiscard]] inline std::string kernel_signature(const Task& task, Backend backend = Backend::cpu) {
+  std::string text = backend == Backend::cpu ? "extern \"C\" void kernel(" : "__device__ void kevin_plan(";
   bool first = true;
-  for (const KernelArgument& a : kernel_arguments(task)) {
+  for (const KernelArgument& a : kernel_arguments(task, backend)) {
     if (!first) text += ", ";
     first = false;
     text += a.type + ' ' + a.name;

@@ -1,19 +1,13 @@
 #ifndef KEVIN_EVAL_CPU_EVALUATOR_HPP
 #define KEVIN_EVAL_CPU_EVALUATOR_HPP
 
-#include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "kevin/core/error.hpp"
-#include "kevin/eval/comparison.hpp"
 #include "kevin/eval/cpu/compiler.hpp"
 #include "kevin/eval/cpu/judge.hpp"
 #include "kevin/eval/cpu/runner_pool.hpp"
@@ -24,7 +18,7 @@
 #include "kevin/refine/signature.hpp"
 #include "kevin/refine/task.hpp"
 #include "kevin/refine/verdict.hpp"
-#include "kevin/tasks/reference.hpp"
+#include "kevin/tasks/reference_cache.hpp"
 
 namespace kevin::cpu {
 
@@ -67,7 +61,11 @@ class Evaluator {
 
   /// The same with what the verdict cost. Throws Error(bad_input) for a task that cannot be judged.
   [[nodiscard]] Evaluation evaluate_in_detail(const Task& task, const Candidate& candidate, std::uint64_t seed) {
-    const auto reference = reference_of(task);
+    if (kernel_arguments(task).size() > protocol::max_buffers) {
+      throw Error(ErrorCode::bad_input, "task " + task.id + " has more than " + std::to_string(protocol::max_buffers) +
+                                            " inputs, parameters and outputs: the cpu evaluator cannot pass so many");
+    }
+    const auto reference = references_.find(task);
     Evaluation result;
     Verdict& v = result.verdict;
     Compiled compiled = compiler_.compile(candidate.source, kernel_signature(task));
@@ -90,8 +88,6 @@ class Evaluator {
   }
 
  private:
-  static constexpr std::size_t kept_references = 64;
-
   [[nodiscard]] static EvaluatorOptions checked(EvaluatorOptions o) {
     eval::require_sandbox();
     const JudgeOptions& j = o.judge;
@@ -106,34 +102,13 @@ class Evaluator {
     return o;
   }
 
-  /// Checking a task and preparing its graph is done once for each task, and again when its content changed under the
-  /// same name.
-  [[nodiscard]] std::shared_ptr<const tasks::Reference> reference_of(const Task& task) {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(references_.begin(), references_.end(),
-                                    [&](const auto& r) { return r->task().id == task.id && r->task() == task; });
-    if (found != references_.end()) {
-      std::rotate(references_.begin(), found, found + 1);  // the most recent first
-      return references_.front();
-    }
-    eval::require_valid(task.tolerance);
-    if (kernel_arguments(task).size() > protocol::max_buffers) {
-      throw Error(ErrorCode::bad_input, "task " + task.id + " has more than " + std::to_string(protocol::max_buffers) +
-                                            " inputs, parameters and outputs: the cpu evaluator cannot pass so many");
-    }
-    references_.insert(references_.begin(), std::make_shared<const tasks::Reference>(task));
-    if (references_.size() > kept_references) references_.pop_back();
-    return references_.front();
-  }
-
   EvaluatorOptions options_;
   Compiler compiler_;
   RunnerProgram program_;
   RunnerPool runners_;
   eval::TimingThread timing_;
   Judge judge_;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<const tasks::Reference>> references_;
+  tasks::ReferenceCache references_;
 };
 
 static_assert(kevin::Evaluator<Evaluator>);

@@ -227,19 +227,13 @@ class Judge {
       return usage.ru_minflt;
     }
 
-    [[nodiscard]] static std::uint64_t secret() {
-      std::uint64_t bits = 0;
-      eval::secret_bytes(std::as_writable_bytes(std::span(&bits, 1)));
-      return bits;
-    }
-
     /// The timed rounds. On the timing thread.
     void measure() {
       const TorchThreads torch_threads(options_.threads);
       const cpu_set_t cpus = eval::nearby_processors(options_.threads);
       const eval::PinnedThread pinned(cpus);
       runner_->pin(cpus);
-      Rng order(secret());
+      Rng order(eval::secret_bits());
       std::vector<double> candidate;
       std::vector<double> baseline;
       double spent = 0;
@@ -255,7 +249,7 @@ class Judge {
         // Not from the seed: draws can be computed backwards and onwards, and a candidate that knows what comes next
         // could compute all answers in one call, of which only one sample is spoilt.
         const std::int64_t begin = clock.nanoseconds();
-        buffers_.draw(secret());
+        buffers_.draw(eval::secret_bits());
         buffers_.poison();
         overhead += static_cast<double>(clock.nanoseconds() - begin) * 1e-6;
         std::vector<torch::Tensor> expected;

@@ -60,9 +60,7 @@ class TaskBuffers {
   void poison() {
     const auto& outputs = reference_.task().outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      std::uint64_t random = 0;
-      eval::secret_bytes(std::as_writable_bytes(std::span(&random, 1)));
-      poison_[i] = eval::Poison(outputs[i].dtype, random);
+      poison_[i] = eval::Poison(outputs[i].dtype, eval::secret_bits());
       eval::SharedBuffer& b = buffers_[first_output_ + i];
       poison_[i].fill(b.data(), b.bytes());
     }

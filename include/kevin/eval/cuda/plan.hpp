@@ -28,7 +28,8 @@ struct Book {
   struct Launch {
     std::uint32_t kernel;  ///< number of its tag, from 1
     std::array<std::uint32_t, 3> grid, block, cluster;
-    std::uint32_t shared, cooperative, offset, bytes;
+    std::uint32_t shared, cooperative, offset, bytes, arguments;
+    std::array<std::uint16_t, 64> at;  ///< where each argument lies, from `offset`
   };
   struct Map {
     std::uint64_t address;
@@ -81,6 +82,7 @@ struct PlannedLaunch {
   std::uint32_t shared = 0;  ///< bytes of dynamic shared memory
   bool cooperative = false;
   std::vector<std::byte> arguments;
+  std::vector<std::uint32_t> starts;  ///< where each argument lies in `arguments`
   std::vector<Relocation> relocations;
   std::vector<MapRelocation> maps;
 };
@@ -133,12 +135,14 @@ struct Place {
 struct TaggedKernels {
   std::vector<std::string> tags;
   std::vector<std::string> kernels;
+  bool runtime = false;  ///< calls what the driver brings: malloc, printf, assert
 };
 
 /// Finds lines `.const .align 8 .u64 <tag> = <kernel>;` whose tag is an instance of kevin::detail::tag. Names are cut
 /// from hostile text: only [A-Za-z0-9_$.] of at most 4096 characters, at most 256 of them.
 [[nodiscard]] inline TaggedKernels tagged_kernels(std::string_view ptx) {
   TaggedKernels found;
+  found.runtime = ptx.find(".extern .func") != std::string_view::npos;
   constexpr std::string_view begin = ".const .align 8 .u64 ";
   const auto plain = [](std::string_view name) {
     return !name.empty() && name.size() <= 4096 &&
@@ -176,7 +180,8 @@ struct TaggedKernels {
   if (book.overflow == 3) return fault("kevin_plan makes more than " + std::to_string(Book::max_maps) + " tensor maps");
   if (book.overflow != 0)
     return fault("kevin_plan makes more than " + std::to_string(Book::max_launches) +
-                 " launches, or passes more than " + std::to_string(Book::max_bytes) + " bytes of arguments in all");
+                 " launches, passes more than 64 arguments to one, or more than " + std::to_string(Book::max_bytes) +
+                 " bytes of arguments in all");
   if (book.tag != tag || book.buffers != buffer_bytes.size() || book.launches > Book::max_launches ||
       book.scratches > Book::max_scratches || book.maps > Book::max_maps) {
     return fault("kevin_plan wrote to memory that is not its own");
@@ -253,9 +258,15 @@ struct TaggedKernels {
       return fault(what + std::to_string(l.shared) + " bytes of dynamic shared memory; the device allows " +
                    std::to_string(limits.shared));
 
-    PlannedLaunch launch{kernels[l.kernel - 1], l.grid, l.block, l.cluster, l.shared, l.cooperative != 0, {}, {}, {}};
+    PlannedLaunch launch{kernels[l.kernel - 1], l.grid, l.block, l.cluster, l.shared,
+                         l.cooperative != 0,    {},     {},      {},        {}};
     const std::byte* from = book.bytes.data() + l.offset;
     launch.arguments.assign(from, from + l.bytes);
+    if (l.arguments > l.at.size()) return fault("kevin_plan wrote to memory that is not its own");
+    for (std::uint32_t k = 0; k < l.arguments; ++k) {
+      if (l.at[k] > l.bytes) return fault("kevin_plan wrote to memory that is not its own");
+      launch.starts.push_back(l.at[k]);
+    }
     for (std::uint32_t at = 0; at + 8 <= l.bytes; at += 8) {
       std::uint64_t word = 0;
       std::memcpy(&word, from + at, 8);

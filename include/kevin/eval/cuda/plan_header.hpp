@@ -42,6 +42,8 @@ struct Launch {
   unsigned cooperative;
   unsigned offset;
   unsigned bytes;
+  unsigned arguments;
+  unsigned short at[64];
 };
 struct Map {
   unsigned long long address;
@@ -67,9 +69,10 @@ inline __device__ Book*& book() {
 template <auto K>
 __constant__ decltype(K) tag = K;
 
-inline __device__ __noinline__ Launch* record(unsigned kernel, dim3 grid, dim3 block, unsigned shared, unsigned bytes) {
+inline __device__ __noinline__ Launch* record(unsigned kernel, dim3 grid, dim3 block, unsigned shared, unsigned bytes,
+                                              unsigned arguments) {
   Book& b = *book();
-  if (b.launches == 64 || b.used + bytes > sizeof b.bytes) {
+  if (b.launches == 64 || b.used + bytes > sizeof b.bytes || arguments > 64) {
     b.overflow = 1;
     return nullptr;
   }
@@ -82,6 +85,7 @@ inline __device__ __noinline__ Launch* record(unsigned kernel, dim3 grid, dim3 b
   l.cooperative = 0;
   l.offset = b.used;
   l.bytes = bytes;
+  l.arguments = arguments;
   b.used += (bytes + 127) / 128 * 128;
   return &l;
 }
@@ -95,11 +99,11 @@ inline __device__ __noinline__ unsigned long long take_scratch(unsigned long lon
   return b.tag + ((unsigned long long)(b.buffers + b.scratches++) << 40);
 }
 template <class... P>
-inline constexpr unsigned packed_size = [] {
+constexpr unsigned packed_size() {
   unsigned at = 0;
   ((at = (at + unsigned(alignof(P)) - 1) / unsigned(alignof(P)) * unsigned(alignof(P)) + unsigned(sizeof(P))), ...);
   return at;
-}();
+}
 template <auto K>
 struct Launcher;
 }  // namespace detail
@@ -135,14 +139,14 @@ struct Launcher<K> {
   options o;
   __device__ void operator()(P... p) const {
     Launch* l = record(unsigned(*reinterpret_cast<const volatile unsigned long long*>(&tag<K>)), grid, block, o.shared,
-                       packed_size<P...>);
+                       packed_size<P...>(), sizeof...(P));
     if (l == nullptr) return;
     l->cluster[0] = o.cluster.x, l->cluster[1] = o.cluster.y, l->cluster[2] = o.cluster.z;
     l->cooperative = o.cooperative;
     unsigned char* to = book()->bytes + l->offset;
-    unsigned at = 0;
+    unsigned at = 0, i = 0;
     ((at = (at + unsigned(alignof(P)) - 1) / unsigned(alignof(P)) * unsigned(alignof(P)), *reinterpret_cast<P*>(to + at) = p,
-      at += unsigned(sizeof(P))),
+      l->at[i++] = (unsigned short)at, at += unsigned(sizeof(P))),
      ...);
   }
 };

@@ -1,0 +1,263 @@
+// What verdicts of the CUDA evaluator take, on one GPU.
+//
+//   cuda_verdicts task19       KernelBench level 1 task 19 at full shape (4096 x 393216), from source to verdict: by
+//                              KernelBench's own protocol (5 checks, 100 timed runs of each side) and by kevin's
+//   cuda_verdicts throughput   256 distinct candidates on tasks of 1M elements, over numbers of compile processes
+//   cuda_verdicts errors       a compile error; faults, and the honest verdict after each
+//   cuda_verdicts spread       the same kernel judged 30 times: ReLU, add, tiled matrix product
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <unistd.h>
+
+#include "kevin/core/error.hpp"
+#include "kevin/eval/batch.hpp"
+#include "kevin/eval/cuda/evaluator.hpp"
+
+namespace {
+
+using kevin::Candidate;
+using kevin::Task;
+using kevin::Verdict;
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double quantile(std::vector<double> v, double q) {
+  std::sort(v.begin(), v.end());
+  return v[static_cast<std::size_t>(q * static_cast<double>(v.size() - 1) + 0.5)];
+}
+
+Task elementwise(const std::string& op, std::vector<std::string> inputs, kevin::Shape shape) {
+  Task t;
+  t.id = "benchmark/" + op;
+  t.name = op;
+  for (const std::string& name : inputs)
+    t.inputs.push_back({name, shape, kevin::DType::float32, {kevin::Distribution::Kind::uniform, 0, 1}});
+  t.ops = {{op, {}, std::move(inputs), "y", shape}};
+  t.outputs = {{"y", shape}};
+  return t;
+}
+
+/// float4 ReLU; `number` makes sources distinct.
+Candidate relu(std::int64_t n, int number = 0) {
+  return {
+      "__global__ void relu(const float4* x, float4* out, long n) {\n"
+      "  long i = blockIdx.x * (long)blockDim.x + threadIdx.x;\n"
+      "  if (i >= n) return;\n  float4 v = __ldcs(x + i);\n"
+      "  v.x = fmaxf(v.x, 0); v.y = fmaxf(v.y, 0); v.z = fmaxf(v.z, 0); v.w = fmaxf(v.w, 0);\n"
+      "  __stcs(out + i, v);\n}\n"
+      "void kevin_plan(const float* x, float* out) {  // " +
+      std::to_string(number) + "\n" + "  const long n = " + std::to_string(n / 4) + ";\n" +
+      "  kevin::launch<relu>((n + 255) / 256, 256)((const float4*)x, (float4*)out, n);\n}\n"};
+}
+
+Candidate add(std::int64_t n) {
+  return {
+      "__global__ void add(const float4* a, const float4* b, float4* out, long n) {\n"
+      "  long i = blockIdx.x * (long)blockDim.x + threadIdx.x;\n"
+      "  if (i >= n) return;\n  float4 u = a[i], v = b[i];\n"
+      "  out[i] = float4{u.x + v.x, u.y + v.y, u.z + v.z, u.w + v.w};\n}\n"
+      "void kevin_plan(const float* a, const float* b, float* out) {\n  const long n = " +
+      std::to_string(n / 4) +
+      ";\n  kevin::launch<add>((n + 255) / 256, 256)((const float4*)a, (const float4*)b, (float4*)out, n);\n}\n"};
+}
+
+Candidate matmul(int n) {
+  return {"constexpr int n = " + std::to_string(n) + R"(, T = 64, K = 16;
+__global__ void __launch_bounds__(256) product(const float* a, const float* b, float* c) {
+  __shared__ float s[K][T + 4], t[K][T + 4];
+  const int row = blockIdx.y * T, column = blockIdx.x * T, ty = threadIdx.x / 16, tx = threadIdx.x % 16;
+  float sum[4][4] = {};
+  for (int k = 0; k < n; k += K) {
+    for (int i = threadIdx.x; i < T * K; i += 256) {
+      s[i % K][i / K] = a[(row + i / K) * n + k + i % K];
+      t[i / T][i % T] = b[(k + i / T) * n + column + i % T];
+    }
+    __syncthreads();
+    for (int j = 0; j < K; ++j) {
+      float u[4], v[4];
+      for (int q = 0; q < 4; ++q) u[q] = s[j][ty * 4 + q], v[q] = t[j][tx * 4 + q];
+      for (int p = 0; p < 4; ++p)
+        for (int q = 0; q < 4; ++q) sum[p][q] += u[p] * v[q];
+    }
+    __syncthreads();
+  }
+  for (int p = 0; p < 4; ++p)
+    for (int q = 0; q < 4; ++q) c[(row + ty * 4 + p) * n + column + tx * 4 + q] = sum[p][q];
+}
+void kevin_plan(const float* a, const float* b, float* out) { kevin::launch<product>(dim3(n / T, n / T), 256)(a, b, out); }
+)"};
+}
+
+/// An empty cache, so that compiling is part of what is measured.
+std::filesystem::path fresh_cache() {
+  std::string name = (std::filesystem::temp_directory_path() / "kevin-benchmark-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw kevin::Error(kevin::ErrorCode::resource, "no temporary folder");
+  return name;
+}
+
+int task19() {
+  const Task task = elementwise("relu", {"x"}, {4096, 393216});
+  const std::int64_t n = std::int64_t{4096} * 393216;
+  for (const auto protocol : {kevin::cuda::Protocol::kernelbench, kevin::cuda::Protocol::kevin}) {
+    kevin::cuda::EvaluatorOptions options;
+    options.compiler.cache_directory = fresh_cache();
+    options.judge.protocol = protocol;
+    if (protocol == kevin::cuda::Protocol::kernelbench) {
+      options.judge.trials = 5;
+      options.judge.timing.max_rounds = 100;
+    }
+    const auto program = Clock::now();
+    kevin::cuda::Evaluator evaluator(options);
+    std::printf("%s\n  evaluator ready after %.0f ms\n", std::string(name_of(protocol)).c_str(), since(program));
+    for (int i = 0; i < 4; ++i) {
+      const auto start = Clock::now();
+      const auto e = evaluator.evaluate_in_detail(task, relu(n, i), static_cast<std::uint64_t>(i));
+      const double total = since(start);
+      if (!e.verdict.correct())
+        return std::printf("  %s: %s\n", e.verdict.reason.c_str(), e.verdict.diagnostics.c_str()), 1;
+      const auto& j = *e.judgement;
+      std::printf(
+          "  %s %6.0f ms = compiling %.0f, waiting for a runner %.0f, buffers %.0f, loading %.0f, checking %.0f, "
+          "timing %.0f | kernel %.3f ms, eager %.3f ms, %lld samples\n",
+          i == 0 ? "first verdict" : "verdict      ", total, e.verdict.compile_ms,
+          e.verdict.evaluate_ms - j.setup_ms - j.load_ms - j.check_ms - j.timing_ms, j.setup_ms, j.load_ms, j.check_ms,
+          j.timing_ms, e.verdict.candidate->median_ms, e.verdict.baseline->median_ms,
+          static_cast<long long>(e.verdict.candidate->samples));
+    }
+  }
+  return 0;
+}
+
+int throughput() {
+  const Task task = elementwise("relu", {"x"}, {1024, 1024});
+  std::printf("compile processes | verdicts/s | judging one, ms (median)\n");
+  for (const std::size_t workers : {1U, 2U, 4U, 8U, 16U}) {
+    kevin::cuda::EvaluatorOptions options;
+    options.compiler.cache_directory = fresh_cache();
+    options.compiler.workers = workers;
+    options.spares = 8;
+    kevin::cuda::Evaluator evaluator(options);
+    static_cast<void>(evaluator.evaluate(task, relu(1 << 20, -1), 0));
+    std::vector<kevin::eval::Job> jobs;
+    for (int i = 0; i < 256; ++i) jobs.push_back({&task, relu(1 << 20, i), static_cast<std::uint64_t>(i)});
+    const auto start = Clock::now();
+    const auto outcomes = kevin::eval::evaluate_batch(evaluator, jobs, workers + 8);
+    const double seconds = since(start) / 1000;
+    std::vector<double> times;
+    for (const auto& o : outcomes) {
+      if (!o.verdict || !o.verdict->correct()) return std::printf("a candidate was not judged correct\n"), 1;
+      times.push_back(o.verdict->evaluate_ms);
+    }
+    std::printf("%17zu | %10.1f | %.1f\n", workers, 256 / seconds, quantile(times, 0.5));
+  }
+  return 0;
+}
+
+int errors() {
+  const std::int64_t n = 1 << 20;
+  const Task task = elementwise("relu", {"x"}, {n});
+  kevin::cuda::EvaluatorOptions options;
+  options.compiler.cache_directory = fresh_cache();
+  options.judge.launch_ms = 1000;
+  options.spares = 2;
+  kevin::cuda::Evaluator evaluator(options);
+  static_cast<void>(evaluator.evaluate(task, relu(n), 0));
+  std::vector<double> times;
+  for (int i = 0; i < 30; ++i) {
+    const auto start = Clock::now();
+    const Verdict v =
+        evaluator.evaluate(task, {"__global__ void k(float* o) { o[0] = undeclared_" + std::to_string(i) + "; }\n"}, 1);
+    times.push_back(since(start));
+    if (v.stage != kevin::Stage::compile) return 1;
+  }
+  std::printf("a compile error: verdict after %.1f ms (median of 30; 90 %%: %.1f)\n", quantile(times, 0.5),
+              quantile(times, 0.9));
+  const std::vector<std::pair<std::string, std::string>> faults = {
+      {"illegal address", "*(float*)16 = 1;"},
+      {"endless kernel", "while (true) { if (*(volatile const float*)x == 12345.f) break; }"},
+      {"trap", "__trap();"},
+      {"misaligned", "*(float4*)(out + 1) = float4{1, 1, 1, 1};"}};
+  std::printf(
+      "%-16s | reason              | verdict ms | honest verdict after it, ms | of which waiting for a runner\n",
+      "fault");
+  for (const auto& [name, body] : faults) {
+    const auto start = Clock::now();
+    const Verdict v =
+        evaluator.evaluate(task,
+                           {"__global__ void k(const float* x, float* out) { " + body +
+                            " }\nvoid kevin_plan(const float* x, float* out) { kevin::launch<k>(64, 256)(x, out); }\n"},
+                           1);
+    const double bad = since(start);
+    const auto again = Clock::now();
+    const auto honest = evaluator.evaluate_in_detail(task, relu(n), 2);
+    const double good = since(again);
+    const auto& j = *honest.judgement;
+    std::printf("%-16s | %-19s | %10.1f | %s %10.1f | %.1f\n", name.c_str(), v.reason.c_str(), bad,
+                honest.verdict.correct() ? "correct" : "WRONG  ", good,
+                honest.verdict.evaluate_ms - j.setup_ms - j.load_ms - j.check_ms - j.timing_ms);
+  }
+  return 0;
+}
+
+int spread() {
+  Task product = elementwise("matmul", {"a", "b"}, {2048, 2048});
+  struct Row {
+    std::string name;
+    Task task;
+    Candidate candidate;
+  };
+  const std::int64_t big = std::int64_t{1} << 28;
+  const std::vector<Row> rows = {{"float4 ReLU, 1M", elementwise("relu", {"x"}, {1 << 20}), relu(1 << 20)},
+                                 {"float4 ReLU, 256M", elementwise("relu", {"x"}, {big}), relu(big)},
+                                 {"float4 add, 256M", elementwise("add_tensor", {"a", "b"}, {big}), add(big)},
+                                 {"tiled product, 2048", product, matmul(2048)}};
+  kevin::cuda::Evaluator evaluator;
+  std::printf("%-20s | kernel ms (median of 30 medians) | IQR / median | eager ms | speedup | IQR / median\n",
+              "kernel");
+  for (const Row& row : rows) {
+    std::vector<double> times, eager, speedups;
+    for (int i = 0; i < 30; ++i) {
+      const Verdict v = evaluator.evaluate(row.task, row.candidate, static_cast<std::uint64_t>(i));
+      if (!v.correct())
+        return std::printf("%s: %s\n%s\n", row.name.c_str(), v.reason.c_str(), v.diagnostics.c_str()), 1;
+      times.push_back(v.candidate->median_ms);
+      eager.push_back(v.baseline->median_ms);
+      speedups.push_back(*v.speedup);
+    }
+    const auto iqr = [](const std::vector<double>& v) {
+      return 100 * (quantile(v, 0.75) - quantile(v, 0.25)) / quantile(v, 0.5);
+    };
+    std::printf("%-20s | %32.5f | %10.2f %% | %8.5f | %7.3f | %.2f %%\n", row.name.c_str(), quantile(times, 0.5),
+                iqr(times), quantile(eager, 0.5), quantile(speedups, 0.5), iqr(speedups));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view what = argc > 1 ? argv[1] : "";
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  try {
+    if (what == "task19") return task19();
+    if (what == "throughput") return throughput();
+    if (what == "errors") return errors();
+    if (what == "spread") return spread();
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "cuda_verdicts: %s\n", e.what());
+    return 2;
+  }
+  std::fprintf(stderr, "usage: cuda_verdicts task19 | throughput | errors | spread\n");
+  return 2;
+}

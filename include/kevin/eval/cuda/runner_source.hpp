@@ -1,0 +1,470 @@
+#ifndef KEVIN_EVAL_CUDA_RUNNER_SOURCE_HPP
+#define KEVIN_EVAL_CUDA_RUNNER_SOURCE_HPP
+
+#include <string>
+#include <string_view>
+
+#include "kevin/eval/cuda/runner_driver_source.hpp"
+
+namespace kevin::cuda {
+
+namespace detail {
+
+/// What comes before the driver's part, and after it.
+inline constexpr std::string_view runner_start_source = R"runner(
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+enum Kind : u32 { buffers = 1, load = 2, plan = 3, program = 4, run = 5, reset = 6 };
+struct Request { u32 kind, count; u64 a, b, c; };
+enum Status : u32 { ok = 0, cuda = 1, failed = 2, ready = 3 };
+enum Step : u32 { none, at_start, at_map, at_load, at_plan, at_function, at_scratch, at_tensor_map, at_launch, at_wait, at_flush };
+struct Reply { u32 status; std::int32_t code; u32 step, detail; double milliseconds; };
+struct Buffer { u64 mapped, offset, writable; };
+struct Figures { std::int32_t registers, local_bytes, static_shared, blocks; };
+constexpr std::size_t mailbox_bytes = std::size_t{1} << 20;
+constexpr std::size_t max_buffers = 240;
+constexpr std::size_t book_bytes = BOOK_BYTES;
+constexpr std::size_t guard = std::size_t{2} << 20;
+
+unsigned char* mailbox = nullptr;
+
+void answer(u32 status, int code = 0, u32 step = 0, u32 detail = 0, double milliseconds = 0) {
+  const Reply reply{status, code, step, detail, milliseconds};
+  if (write(3, &reply, sizeof reply) < 0) _exit(1);
+}
+
+struct Failure { u32 status; int code; u32 step, detail; };
+[[noreturn]] void fail(int code, u32 step, u32 detail = 0, u32 status = cuda) { throw Failure{status, code, step, detail}; }
+
+)runner";
+
+inline constexpr std::string_view runner_work_source = R"runner(
+// ---- walls ----
+void confine() {
+  static sock_filter filter[4096];
+  const ssize_t size = pread(5, filter, sizeof filter, 0);
+  if (size <= 0 || static_cast<std::size_t>(size) == sizeof filter) fail(EINVAL, at_start, 1, failed);
+  close(5);
+  sock_fprog loaded{};
+  loaded.len = static_cast<unsigned short>(static_cast<std::size_t>(size) / sizeof(sock_filter));
+  loaded.filter = filter;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &loaded) != 0)
+    fail(errno, at_start, 1, failed);
+}
+
+// ---- buffers ----
+struct Mapped { u64 room, size, start; };
+std::vector<Mapped> mapped;
+std::size_t sets = 0;
+std::size_t arguments = 0;
+
+void unmap(const Mapped& m) {
+  cuMemUnmap(m.room + guard, m.size);
+  cuMemAddressFree(m.room, m.size + 2 * guard);
+}
+
+void unmap_all() {
+  for (const Mapped& m : mapped) unmap(m);
+  mapped.clear();
+}
+
+// Maps `handle` between guards, and gives the handle up: the mapping keeps the memory.
+Mapped map(u64 handle, u64 bytes, u64 offset, bool writable, u32 step, u32 detail) {
+  const auto check = [&](int r) { if (r != 0) fail(r, step, detail); };
+  u64 room = 0;
+  check(cuMemAddressReserve(&room, bytes + 2 * guard, 0, 0, 0));
+  check(cuMemMap(room + guard, bytes, 0, handle, 0));
+  const AccessDescription access{{1, device}, writable ? 3 : 1};
+  check(cuMemSetAccess(room + guard, bytes, &access, 1));
+  check(cuMemRelease(handle));
+  return {room, bytes, room + guard + offset};
+}
+
+void map_buffers(const Request& q, const int* files) {
+  unmap_all();
+  sets = q.a;
+  if (sets == 0 || q.count % sets != 0 || q.count > max_buffers) fail(EINVAL, at_map, 0, failed);
+  arguments = q.count / sets;
+  std::vector<Buffer> headers(q.count);
+  std::memcpy(headers.data(), mailbox, q.count * sizeof(Buffer));
+  for (u32 i = 0; i < q.count; ++i) {
+    const Buffer& b = headers[i];
+    u64 handle = 0;
+    if (const int r = cuMemImport(&handle, reinterpret_cast<void*>(static_cast<std::uintptr_t>(files[i])), 1)) fail(r, at_map, i);
+    mapped.push_back(map(handle, b.mapped, b.offset, b.writable != 0, at_map, i));
+  }
+}
+
+// ---- the candidate ----
+void* module = nullptr;
+
+struct Launch {
+  LaunchConfig config;
+  LaunchAttribute attributes[2];
+  void* function;
+  std::vector<std::vector<TensorMapBytes>> arguments;  // for each set; 64-byte aligned
+  std::vector<std::vector<void*>> pointers;            // for each set: where each argument lies
+  std::size_t bytes;
+};
+std::vector<Launch> launches;
+std::vector<void*> graphs;  // for each set, once made
+std::vector<Mapped> scratch;
+u64 flush_memory = 0;
+u64 book_memory = 0;
+std::size_t flush_bytes = 0;
+
+void forget_program() {
+  for (void* g : graphs) if (g != nullptr) cuGraphExecDestroy(g);
+  graphs.clear();
+  launches.clear();
+  for (const Mapped& s : scratch) unmap(s);
+  scratch.clear();
+}
+
+void load_module(const Request& q, int file) {
+  forget_program();
+  if (module != nullptr) cuModuleUnload(module);
+  module = nullptr;
+  void* image = mmap(nullptr, q.a, PROT_READ, MAP_PRIVATE, file, 0);
+  if (image == MAP_FAILED) fail(errno, at_load, 0, failed);
+  const int result = cuModuleLoadData(&module, image);
+  munmap(image, q.a);
+  if (result != 0) fail(result, at_load);
+  const char* name = reinterpret_cast<const char*>(mailbox);
+  const char* end = name + mailbox_bytes;
+  for (u32 i = 0; i < q.count; ++i) {
+    const std::size_t length = strnlen(name, static_cast<std::size_t>(end - name));
+    if (name + length >= end) fail(EINVAL, at_load, i, failed);
+    u64 address = 0;
+    std::size_t size = 0;
+    const u64 number = i + 1;
+    if (const int r = cuModuleGetGlobal(&address, &size, module, name)) fail(r, at_load, i);
+    if (size != sizeof number) fail(EINVAL, at_load, i, failed);
+    if (const int r = cuMemcpyHtoD(address, &number, sizeof number)) fail(r, at_load, i);
+    name += length + 1;
+  }
+}
+
+void run_plan(const Request& q) {
+  void* entry = nullptr;
+  if (module == nullptr || q.count > 128) fail(EINVAL, at_plan, 0, failed);
+  if (const int r = cuModuleGetFunction(&entry, module, "kevin_entry")) fail(r, at_plan);
+  const auto check = [](int r) { if (r != 0) fail(r, at_plan); };
+  if (book_memory == 0) check(cuMemAlloc(&book_memory, book_bytes));
+  std::vector<unsigned char> start(book_bytes);
+  std::memcpy(start.data(), &q.a, 8);
+  std::memcpy(start.data() + 24, &q.count, 4);
+  check(cuMemcpyHtoD(book_memory, start.data(), book_bytes));
+  std::vector<u64> values{book_memory};
+  for (u32 i = 0; i < q.count; ++i) values.push_back(q.a + (static_cast<u64>(i) << 40));
+  std::size_t size = values.size() * 8;
+  void* extra[] = {reinterpret_cast<void*>(1), values.data(), reinterpret_cast<void*>(2), &size, nullptr};
+  LaunchConfig config{{1, 1, 1}, {1, 1, 1}, 0, stream, nullptr, 0};
+  check(cuLaunchKernelEx(&config, entry, nullptr, extra));
+  check(cuStreamSynchronize(stream));
+  check(cuMemcpyDtoH(mailbox, book_memory, book_bytes));
+}
+
+struct Reader {
+  const unsigned char* at;
+  std::size_t left;
+  void take(void* to, std::size_t n) {
+    if (n > left) fail(EINVAL, at_function, 0, failed);
+    std::memcpy(to, at, n);
+    at += n;
+    left -= n;
+  }
+  template <class T>
+  T get() {
+    T value;
+    take(&value, sizeof value);
+    return value;
+  }
+};
+
+struct MapSpec { u32 type, rank, swizzle, buffer; std::int64_t offset; u64 size[5], stride[5]; u32 box[5], element_stride[5]; };
+
+u64 address_of(std::size_t set, u32 buffer, std::int64_t offset) {
+  if (buffer < arguments) return mapped.at(set * arguments + buffer).start + static_cast<u64>(offset);
+  return scratch.at(buffer - arguments).start + static_cast<u64>(offset);
+}
+
+// Layout: {launches, scratches, maps, 0}, scratch sizes, maps, then each launch.
+void take_program(const Request& q) {
+  forget_program();
+  Reader in{mailbox, mailbox_bytes};
+  const u32 count = in.get<u32>(), scratches = in.get<u32>(), maps = in.get<u32>();
+  in.get<u32>();
+  if (module == nullptr || count == 0 || count > 64 || scratches > 16 || maps > 32) fail(EINVAL, at_function, 0, failed);
+  for (u32 i = 0; i < scratches; ++i) {
+    const u64 bytes = in.get<u64>();
+    // At the end of pages of its own, so that nothing of a neighbour is in reach; the driver gives clean pages.
+    const u64 pages = (bytes + guard - 1) / guard * guard;
+    const AllocationProperties properties{1, 0, {1, device}, nullptr, {}};
+    u64 handle = 0;
+    if (const int r = cuMemCreate(&handle, pages, &properties, 0)) fail(r, at_scratch, i);
+    scratch.push_back(map(handle, pages, (pages - bytes) / 256 * 256, true, at_scratch, i));
+  }
+  std::vector<MapSpec> specs;
+  for (u32 i = 0; i < maps; ++i) specs.push_back(in.get<MapSpec>());
+  std::vector<std::vector<TensorMapBytes>> encoded(sets, std::vector<TensorMapBytes>(maps));
+  for (std::size_t s = 0; s < sets; ++s) {
+    for (u32 i = 0; i < maps; ++i) {
+      const MapSpec& m = specs[i];
+      if (cuTensorMapEncodeTiled == nullptr) fail(801, at_tensor_map, i);
+      const int r = cuTensorMapEncodeTiled(&encoded[s][i], static_cast<int>(m.type), m.rank,
+                                           reinterpret_cast<void*>(address_of(s, m.buffer, m.offset)), m.size, m.stride + 1,
+                                           m.box, m.element_stride, 0, static_cast<int>(m.swizzle), 0, 0);
+      if (r != 0) fail(r, at_tensor_map, i);
+    }
+  }
+  std::vector<Figures> figures;
+  for (u32 i = 0; i < count; ++i) {
+    Launch l{};
+    in.take(l.config.grid, 12);
+    in.take(l.config.block, 12);
+    u32 cluster[3];
+    in.take(cluster, 12);
+    l.config.shared = in.get<u32>();
+    const u32 cooperative = in.get<u32>();
+    l.bytes = in.get<u32>();
+    const u32 relocations = in.get<u32>(), map_relocations = in.get<u32>(), name_bytes = in.get<u32>(), starts = in.get<u32>();
+    if (l.bytes > 65536 || relocations > 8192 || map_relocations > 1024 || name_bytes > 4096 || starts > 64) fail(EINVAL, at_function, i, failed);
+    std::string name(name_bytes, '\0');
+    in.take(name.data(), name_bytes);
+    std::vector<TensorMapBytes> plain(l.bytes / sizeof(TensorMapBytes) + 33);  // room behind, should a size be wrong
+    in.take(plain.data(), l.bytes);
+    l.arguments.assign(sets, plain);
+    l.pointers.resize(sets);
+    std::vector<u32> at(starts);
+    for (u32& a : at) a = in.get<u32>();
+    for (u32 k = 0; k < relocations; ++k) {
+      const u32 at = in.get<u32>(), buffer = in.get<u32>();
+      const auto offset = in.get<std::int64_t>();
+      if (at + 8 > l.bytes) fail(EINVAL, at_function, i, failed);
+      for (std::size_t s = 0; s < sets; ++s) {
+        const u64 address = address_of(s, buffer, offset);
+        std::memcpy(reinterpret_cast<unsigned char*>(l.arguments[s].data()) + at, &address, 8);
+      }
+    }
+    for (u32 k = 0; k < map_relocations; ++k) {
+      const u32 at = in.get<u32>(), map = in.get<u32>();
+      if (at + 128 > l.bytes || map >= maps) fail(EINVAL, at_function, i, failed);
+      for (std::size_t s = 0; s < sets; ++s)
+        std::memcpy(reinterpret_cast<unsigned char*>(l.arguments[s].data()) + at, &encoded[s][map], 128);
+    }
+    if (const int r = cuModuleGetFunction(&l.function, module, name.c_str())) fail(r, at_function, i);
+    if (l.config.shared > 48 * 1024) {
+      if (const int r = cuFuncSetAttribute(l.function, 8, static_cast<int>(l.config.shared))) fail(r, at_function, i);
+    }
+    // The driver knows the sizes; what was written down must be what the kernel takes.
+    for (u32 k = 0; cuFuncGetParamInfo != nullptr && k <= starts; ++k) {
+      std::size_t offset = 0, size = 0;
+      const bool has = cuFuncGetParamInfo(l.function, k, &offset, &size) == 0;
+      if (has != (k < starts) || (has && at[k] + size > l.bytes)) fail(1, at_function, i);
+    }
+    for (std::size_t s = 0; s < sets; ++s)
+      for (const u32 a : at) l.pointers[s].push_back(reinterpret_cast<unsigned char*>(l.arguments[s].data()) + a);
+    l.config.stream = stream;
+    if (cluster[0] * cluster[1] * cluster[2] > 1) {
+      l.attributes[l.config.count].id = 4;
+      std::memcpy(l.attributes[l.config.count++].value.cluster, cluster, 12);
+    }
+    if (cooperative != 0) {
+      l.attributes[l.config.count].id = 2;
+      l.attributes[l.config.count++].value.cooperative = 1;
+    }
+    Figures f{};
+    cuFuncGetAttribute(&f.registers, 4, l.function);
+    cuFuncGetAttribute(&f.local_bytes, 3, l.function);
+    cuFuncGetAttribute(&f.static_shared, 1, l.function);
+    cuOccupancy(&f.blocks, l.function, static_cast<int>(l.config.block[0] * l.config.block[1] * l.config.block[2]), l.config.shared);
+    figures.push_back(f);
+    launches.push_back(std::move(l));
+  }
+  for (Launch& l : launches) l.config.attributes = l.attributes;
+  graphs.assign(sets, nullptr);
+  if (flush_memory == 0) {
+    flush_bytes = 2 * q.b;
+    if (flush_bytes != 0 && cuMemAlloc(&flush_memory, flush_bytes) != 0) fail(2, at_flush);
+  }
+  std::memcpy(mailbox, figures.data(), figures.size() * sizeof(Figures));
+}
+
+void launch_all(std::size_t set) {
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    Launch& l = launches[i];
+    if (const int r = cuLaunchKernelEx(&l.config, l.function, l.pointers[set].data(), nullptr)) fail(r, at_launch, static_cast<u32>(i));
+  }
+}
+
+void* graph_of(std::size_t set) {
+  if (graphs[set] != nullptr) return graphs[set];
+  const auto check = [](int r) { if (r != 0) fail(r, at_launch); };
+  void* graph = nullptr;
+  check(cuStreamBeginCapture(stream, 2));
+  launch_all(set);
+  check(cuStreamEndCapture(stream, &graph));
+  check(cuGraphInstantiate(&graphs[set], graph, 0));
+  cuGraphDestroy(graph);
+  check(cuGraphUpload(graphs[set], stream));
+  check(cuStreamSynchronize(stream));
+  return graphs[set];
+}
+
+double run_once(const Request& q) {
+  if (q.a >= sets || launches.empty()) fail(EINVAL, at_launch, 0, failed);
+  const auto ours = [](int r) { if (r != 0) fail(r, at_flush); };
+  void* graph = (q.b & 2) != 0 && (q.b & 4) == 0 ? graph_of(q.a) : nullptr;
+  for (const Mapped& s : scratch) ours(cuMemsetD32Async(s.room + guard, static_cast<unsigned>(q.c), s.size / 4, stream));
+  if ((q.b & 1) != 0 && flush_bytes != 0) {
+    ours(cuMemsetD8Async(flush_memory, static_cast<unsigned char>(q.c), flush_bytes, stream));
+    ours(cuCtxResetPersistingL2Cache());
+  }
+  const auto launch = [&] {
+    if (graph == nullptr) return launch_all(q.a);
+    if (const int r = cuGraphLaunch(graph, stream)) fail(r, at_launch);
+  };
+  if ((q.b & 8) != 0) launch();
+  ours(cuEventRecord(before, stream));
+  if ((q.b & 4) == 0) launch();
+  ours(cuEventRecord(after, stream));
+  if (const int r = cuStreamSynchronize(stream)) fail(r, at_wait);
+  float ms = 0;
+  ours(cuEventElapsedTime(&ms, before, after));
+  return ms;
+}
+
+// Nothing of a candidate that came to rest is left for the next one: its module, its mappings and its scratch memory go,
+// and shared memory, thread-local memory and our own buffers are written over.
+void forget_candidate(const Request& q, int file) {
+  static void* scrubber = nullptr;
+  static void* scrub = nullptr;
+  forget_program();
+  if (module != nullptr) cuModuleUnload(module);
+  module = nullptr;
+  unmap_all();
+  const auto ours = [](int r) { if (r != 0) fail(r, at_flush); };
+  if (scrubber == nullptr) {
+    void* image = mmap(nullptr, q.a, PROT_READ, MAP_PRIVATE, file, 0);
+    if (image == MAP_FAILED) fail(errno, at_flush, 0, failed);
+    const int result = cuModuleLoadData(&scrubber, image);
+    munmap(image, q.a);
+    ours(result);
+    ours(cuModuleGetFunction(&scrub, scrubber, "kevin_scrub"));
+    ours(cuFuncSetAttribute(scrub, 8, static_cast<int>(q.b)));
+  }
+  unsigned value = 0;
+  void* arguments[] = {&value};
+  LaunchConfig config{{q.count, 1, 1}, {1024, 1, 1}, static_cast<u32>(q.b), stream, nullptr, 0};
+  ours(cuLaunchKernelEx(&config, scrub, arguments, nullptr));
+  if (flush_memory != 0) ours(cuMemsetD8Async(flush_memory, 0, flush_bytes, stream));
+  if (book_memory != 0) ours(cuMemsetD8Async(book_memory, 0, book_bytes, stream));
+  ours(cuStreamSynchronize(stream));
+}
+
+void serve() {
+  Request q{};
+  iovec io{&q, sizeof q};
+  alignas(cmsghdr) static char ancillary[CMSG_SPACE(max_buffers * sizeof(int))];
+  msghdr message{};
+  message.msg_iov = &io;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  ssize_t n = 0;
+  while ((n = recvmsg(3, &message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {}
+  if (n != static_cast<ssize_t>(sizeof q)) _exit(0);
+  std::vector<int> files;
+  if (const cmsghdr* rights = CMSG_FIRSTHDR(&message); rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
+    files.resize((rights->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    std::memcpy(files.data(), CMSG_DATA(rights), files.size() * sizeof(int));
+  }
+  double ms = 0;
+  bool answered = false;
+  try {
+    switch (q.kind) {
+      case buffers:
+        if (files.size() != q.count) fail(EPROTO, at_map, 0, failed);
+        map_buffers(q, files.data());
+        break;
+      case load:
+        if (files.size() != 1) fail(EPROTO, at_load, 0, failed);
+        load_module(q, files[0]);
+        break;
+      case plan: run_plan(q); break;
+      case program: take_program(q); break;
+      case run: ms = run_once(q); break;
+      case reset:
+        if (files.size() != 1) fail(EPROTO, at_flush, 0, failed);
+        forget_candidate(q, files[0]);
+        break;
+      default: fail(EPROTO, none, 0, failed);
+    }
+  } catch (const Failure& f) {
+    answer(f.status, f.code, f.step, f.detail);
+    answered = true;
+  } catch (...) {
+    answer(failed, ENOMEM);
+    answered = true;
+  }
+  for (const int file : files) close(file);
+  if (!answered) answer(ok, 0, 0, 0, ms);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != std::atoi(argv[1])) _exit(1);
+  mailbox = static_cast<unsigned char*>(mmap(nullptr, mailbox_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, 4, 0));
+  if (mailbox == MAP_FAILED) _exit(1);
+  close(4);
+  try {
+    confine();
+    open_driver(std::atoi(argv[2]));
+  } catch (const Failure& f) {
+    answer(f.status, f.code, f.step, f.detail);
+    return 1;
+  }
+  answer(ready);
+  for (;;) serve();
+}
+)runner";
+
+}  // namespace detail
+
+/// The program that holds a candidate's GPU context: the driver API alone, opened at run time, no LibTorch, compiled
+/// once by the system's compiler. The candidate is device code only, so what runs on the processor here is this text
+/// and the driver; the walls around it (Landlock from its start, seccomp before the driver is opened) are there for the
+/// case that device code finds a fault in the driver. It never holds an expected answer.
+[[nodiscard]] inline std::string runner_source() {
+  return std::string(detail::runner_start_source) + std::string(runner_driver_source) +
+         std::string(detail::runner_work_source);
+}
+
+}  // namespace kevin::cuda
+
+#endif  // KEVIN_EVAL_CUDA_RUNNER_SOURCE_HPP
