@@ -51,24 +51,38 @@ namespace detail {
          q * (-1.23370055F + q * (0.253669508F + q * (-0.0208634807F + q * (0.000919260274F + q * -0.0000252020424F))));
 }
 
-/// Standard normal pairs by the method of Box and Muller (1958), one pair from each 64 random bits: the upper half
-/// gives the radius (32 bits, so up to 6.66 deviations), the lower half the angle.
-template <class Sink>
-void for_each_normal(std::uint64_t seed, std::size_t n, Sink sink) {
-  constexpr std::size_t block = 128;  // pairs; a fixed count lets the compiler use vector instructions
-  std::array<float, block> radius{};
-  std::array<float, block> first{};
-  std::array<float, block> second{};
-  std::array<std::uint32_t, block> angle{};
-  for (std::size_t start = 0; start < n; start += 2 * block) {
-    for (std::size_t k = 0; k < block; ++k) {
-      const std::uint64_t bits = random_bits(seed, start / 2 + k);
+/// Standard normal pairs that are computed together; a fixed count lets the compiler use vector instructions.
+struct NormalBlock {
+  static constexpr std::size_t pairs = 128;
+  std::array<float, pairs> first;
+  std::array<float, pairs> second;
+
+  /// Pairs `start`, `start` + 1, ... of `seed`, by the method of Box and Muller (1958), each from 64 random bits: the
+  /// upper half gives the radius (32 bits, so up to 6.66 deviations), the lower half the angle. The same numbers with
+  /// every set of vector instructions, since none of them fuses multiplication and addition.
+  void fill(std::uint64_t seed, std::size_t start) noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx2")) return fill_avx2(seed, start);
+#endif
+    compute(seed, start);
+  }
+
+ private:
+#if defined(__x86_64__) && defined(__GNUC__)
+  [[gnu::target("avx2")]] void fill_avx2(std::uint64_t seed, std::size_t start) noexcept { compute(seed, start); }
+#endif
+
+  [[gnu::always_inline]] void compute(std::uint64_t seed, std::size_t start) noexcept {
+    std::array<float, pairs> radius;
+    std::array<std::uint32_t, pairs> angle;
+    for (std::size_t k = 0; k < pairs; ++k) {
+      const std::uint64_t bits = random_bits(seed, start + k);
       radius[k] = (static_cast<float>(static_cast<std::int32_t>(bits >> 33U)) + 0.5F) * 0x1.0p-31F;  // in (0, 1]
       angle[k] = static_cast<std::uint32_t>(bits);
     }
-    for (std::size_t k = 0; k < block; ++k) radius[k] = -2.0F * fast_log(radius[k]);
-    for (std::size_t k = 0; k < block; ++k) radius[k] = std::sqrt(std::max(radius[k], 0.0F));
-    for (std::size_t k = 0; k < block; ++k) {
+    for (std::size_t k = 0; k < pairs; ++k) radius[k] = -2.0F * fast_log(radius[k]);
+    for (std::size_t k = 0; k < pairs; ++k) radius[k] = std::sqrt(std::max(radius[k], 0.0F));
+    for (std::size_t k = 0; k < pairs; ++k) {
       // the two top bits choose the quarter turn, the rest an angle of -1/8 to 1/8 turn around its middle
       const std::uint32_t quarter = angle[k] >> 30U;
       const float x = static_cast<float>(static_cast<std::int32_t>(angle[k] << 2U) >> 2) * 0x1.0p-30F;
@@ -79,12 +93,21 @@ void for_each_normal(std::uint64_t seed, std::size_t n, Sink sink) {
       first[k] = radius[k] * ((quarter & 2U) != 0 ? -p : p);
       second[k] = radius[k] * (quarter == 1 || quarter == 2 ? -q : q);
     }
-    const std::size_t pairs = std::min(block, (n - start) / 2);
+  }
+};
+
+/// Calls `sink(i, z)` for `n` standard normal numbers.
+template <class Sink>
+void for_each_normal(std::uint64_t seed, std::size_t n, Sink sink) {
+  NormalBlock block;
+  for (std::size_t start = 0; start < n; start += 2 * block.pairs) {
+    block.fill(seed, start / 2);
+    const std::size_t pairs = std::min(block.pairs, (n - start) / 2);
     for (std::size_t k = 0; k < pairs; ++k) {
-      sink(start + 2 * k, first[k]);
-      sink(start + 2 * k + 1, second[k]);
+      sink(start + 2 * k, block.first[k]);
+      sink(start + 2 * k + 1, block.second[k]);
     }
-    if (pairs < block && (n - start) % 2 == 1) sink(n - 1, first[pairs]);
+    if (pairs < block.pairs && (n - start) % 2 == 1) sink(n - 1, block.first[pairs]);
   }
 }
 
@@ -190,7 +213,7 @@ void apply_structure(const Distribution& d, std::uint64_t seed, const Shape& sha
 }  // namespace detail
 
 /// Fills `memory` (element_count(spec.shape) elements of spec.dtype, contiguous) with the draw of `seed`.
-/// The spec must be valid as the task reader checks it. Costs about 1 ns a uniform and 3 ns a normal element at -O2.
+/// The spec must be valid as the task reader checks it. Costs about 1 ns a uniform and 2 ns a normal element at -O2.
 inline void draw_into(const TensorSpec& spec, std::uint64_t seed, void* memory) {
   const auto n = static_cast<std::size_t>(element_count(spec.shape));
   const Distribution& d = spec.distribution;
