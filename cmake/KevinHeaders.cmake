@@ -6,6 +6,10 @@ set(KEVIN_CORE_HEADERS
   include/kevin/agent/kernel_space/broadcast.hpp
   include/kevin/agent/kernel_space/chain.hpp
   include/kevin/agent/kernel_space/columns.hpp
+  include/kevin/agent/kernel_space/cuda/device_code.hpp
+  include/kevin/agent/kernel_space/cuda/elementwise.hpp
+  include/kevin/agent/kernel_space/cuda/line_code.hpp
+  include/kevin/agent/kernel_space/cuda/lines.hpp
   include/kevin/agent/kernel_space/elementwise.hpp
   include/kevin/agent/kernel_space/function_code.hpp
   include/kevin/agent/kernel_space/graph_reader.hpp

@@ -71,8 +71,9 @@ TORCH_MODULE(ChoiceNet);
 class ChoicePolicy {
  public:
   /// A policy for these tasks; the same seed gives the same initial weights. Throws as ChoiceVocabulary.
-  ChoicePolicy(const std::vector<Task>& tasks, std::uint64_t seed, std::int64_t hidden = 64)
-      : words_(tasks), net_(words_, hidden, seed) {}
+  ChoicePolicy(const std::vector<Task>& tasks, std::uint64_t seed, std::int64_t hidden = 64,
+               Backend backend = Backend::cpu)
+      : words_(tasks, backend), net_(words_, hidden, seed) {}
 
   /// Throws Error(not_found) for a task that the policy was not made for.
   [[nodiscard]] Decision<Response> act(const Context& context, Rng& rng) const {

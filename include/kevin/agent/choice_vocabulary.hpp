@@ -21,10 +21,10 @@ namespace kevin::agent {
 class ChoiceVocabulary {
  public:
   /// Throws Error(unsupported) for a task without a kernel space, Error(bad_input) when there are no tasks.
-  explicit ChoiceVocabulary(const std::vector<Task>& tasks) {
+  explicit ChoiceVocabulary(const std::vector<Task>& tasks, Backend backend = Backend::cpu) {
     if (tasks.empty()) throw Error(ErrorCode::bad_input, "ChoiceVocabulary: no tasks");
     for (const Task& task : tasks) {
-      Entry entry{task.id, kernel_space(task), {}, size_features(task)};
+      Entry entry{task.id, kernel_space(task, backend), {}, size_features(task)};
       for (const Knob& knob : entry.space.knobs()) {
         std::vector<std::size_t> ids;
         for (const std::string& option : knob.options) ids.push_back(id_of(knob.name + '=' + option));

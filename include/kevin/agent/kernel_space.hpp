@@ -5,6 +5,8 @@
 #include <string>
 
 #include "kevin/agent/kernel_space/columns.hpp"
+#include "kevin/agent/kernel_space/cuda/elementwise.hpp"
+#include "kevin/agent/kernel_space/cuda/lines.hpp"
 #include "kevin/agent/kernel_space/elementwise.hpp"
 #include "kevin/agent/kernel_space/product.hpp"
 #include "kevin/agent/kernel_space/rows.hpp"
@@ -12,12 +14,16 @@
 
 namespace kevin::agent {
 
-/// The kernels that a structured agent can write for `task`. Error(unsupported) when no family fits its graph.
-[[nodiscard]] inline KernelSpace kernel_space(const Task& task) {
-  if (detail::is_elementwise(task)) return detail::Elementwise(task).space();
+/// The kernels that a structured agent can write for `task`, in C++ or CUDA C++. Error(unsupported) when no family fits
+/// its graph.
+[[nodiscard]] inline KernelSpace kernel_space(const Task& task, Backend backend = Backend::cpu) {
+  const bool cuda = backend == Backend::cuda;
+  if (detail::is_elementwise(task))
+    return cuda ? detail::cuda::Elementwise(task).space() : detail::Elementwise(task).space();
   const detail::GraphReader graph(task);
   if (const std::optional<detail::LineOps> line = detail::read_line_ops(graph, 0);
       line && line->ops == task.ops.size()) {
+    if (cuda && (line->inner == 1 || line->operands.empty())) return detail::cuda::Lines(task, *line).space();
     if (line->inner == 1) return detail::Rows(task, *line).space();
     if (line->operands.empty()) return detail::Columns(task, *line).space();
   }

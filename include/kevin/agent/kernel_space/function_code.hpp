@@ -13,7 +13,8 @@ namespace kevin::agent::detail {
 /// "libm": the C library, lane by lane; "exact": polynomials good to about 3e-7 relative; "fast": about 1e-5 (cheaper);
 /// "coarse": about 2e-3 (cheapest). The polynomials are minimax fits of relative error made for this library (Lawson's
 /// iteration on linearised least squares), exp on |r| <= ln(2)/2, log on [sqrt(1/2), sqrt(2)], tanh and erf as odd
-/// rational functions.
+/// rational functions. On CUDA "libm" is its own library, "fast" takes the intrinsics (and the same rational
+/// functions), "coarse" goes through half precision where an instruction does; "exact" is "libm" there.
 class FunctionCode {
  public:
   /// Asks for "exp", "log", "tanh", "erf", "div" or "sqrt", called `exp_`, ... in the source. Whoever has asked for
@@ -25,12 +26,14 @@ class FunctionCode {
 
   [[nodiscard]] bool has_levels() const { return needed_.size() > (needed_.contains("sqrt") ? 1U : 0U); }
 
-  /// The definitions for V, and for D where that is another type.
-  [[nodiscard]] std::string text(const std::string& level, const std::string& precision) const {
+  /// The definitions for V, and for D where that is another type. On CUDA V is a float.
+  [[nodiscard]] std::string text(const std::string& level, const std::string& precision,
+                                 Backend backend = Backend::cpu) const {
     std::string code;
+    if (backend == Backend::cuda && level == "coarse") code += through_half;
     for (const char* f : {"div", "sqrt", "exp", "log", "tanh", "erf"}) {
       if (!needed_.contains(f)) continue;
-      code += level == "libm" ? from_libm(f) : polynomial(f, level);
+      code += backend == Backend::cuda ? device(f, level) : level == "libm" ? from_libm(f) : polynomial(f, level);
       if (precision != "float64") continue;
       const bool two = std::string_view(f) == "div";
       code += two ? "static inline D div_(D a, D b) { return a / b; }\n"
@@ -56,6 +59,37 @@ class FunctionCode {
     if (f == "tanh") return tangent(level);
     if (f == "erf") return error_function(level);
     return lanes(f);
+  }
+
+  static constexpr std::string_view through_half = R"(static inline V through_half(V x) {
+  unsigned short h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+}
+)";
+
+  /// One number on CUDA.
+  [[nodiscard]] static std::string device(const std::string& f, const std::string& level) {
+    const auto one = [&](const std::string& body) { return "static inline V " + f + "_(V x) { " + body + " }\n"; };
+    const bool fast = level == "fast";
+    if (level == "coarse") {
+      if (f == "div") return "static inline V div_(V a, V b) { return a * through_half(1.0f / b); }\n";
+      if (f == "log") return one("return __logf(through_half(x));");
+      if (f == "tanh") return one("V y; asm(\"tanh.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x)); return y;");
+      if (f == "erf") return error_function(level);
+      if (f == "exp") {
+        return one(
+            "unsigned short h; asm(\"cvt.rn.f16.f32 %0, %1;\" : \"=h\"(h) : \"f\"(x * 1.44269504f)); "
+            "asm(\"ex2.approx.f16 %0, %0;\" : \"+h\"(h)); asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(x) : \"h\"(h)); return "
+            "x;");
+      }
+    }
+    if (fast && f == "tanh") return tangent(level);
+    if (fast && f == "erf") return error_function(level);
+    if (f == "div")
+      return "static inline V div_(V a, V b) { return " + std::string(fast ? "__fdividef(a, b)" : "a / b") + "; }\n";
+    return one("return " + std::string(fast && f != "sqrt" ? "__" + f + "f(x)" : f + "f(x)") + ";");
   }
 
   /// Below "exact": an estimate from the bits of the divisor, then Newton's iteration r (2 - b r), which squares its

@@ -25,7 +25,7 @@ struct Knob {
 using Choices = std::vector<std::size_t>;
 
 /// Every kernel that one template can write for one task: a list of knobs, and a renderer that turns a choice for each
-/// into the complete source of a cpu candidate. Nothing is checked beyond the number of choices: whether a combination
+/// into the complete source of a candidate. Nothing is checked beyond the number of choices: whether a combination
 /// compiles, is right and is fast is for the evaluator to find out.
 ///
 /// Immutable; safe to share between threads.
@@ -69,7 +69,7 @@ class KernelSpace {
     return true;
   }
 
-  /// The source of a cpu candidate. `choices` must be valid.
+  /// The source of a candidate. `choices` must be valid.
   [[nodiscard]] std::string render(const Choices& choices) const {
     KEVIN_ASSERT(valid(choices));
     return renderer_(Picks(knobs_, choices));
