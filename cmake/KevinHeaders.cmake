@@ -112,6 +112,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/runner_protocol.hpp
   include/kevin/eval/cuda/runner_source.hpp
   include/kevin/eval/cuda/station.hpp
+  include/kevin/eval/cuda/throttle.hpp
   include/kevin/eval/descriptor.hpp
   include/kevin/eval/detail/child_setup.hpp
   include/kevin/eval/deterministic_times.hpp

@@ -1,6 +1,7 @@
 #ifndef KEVIN_EVAL_CUDA_DRIVER_HPP
 #define KEVIN_EVAL_CUDA_DRIVER_HPP
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,7 @@ class DriverApi {
     load(device_get, "cuDeviceGet");
     load(device_name, "cuDeviceGetName");
     load(device_attribute, "cuDeviceGetAttribute");
+    load(device_uuid, "cuDeviceGetUuid");
     load(device_memory, "cuDeviceTotalMem_v2");
     load(primary_retain, "cuDevicePrimaryCtxRetain");
     load(primary_release, "cuDevicePrimaryCtxRelease_v2");
@@ -107,6 +109,7 @@ class DriverApi {
   driver::Result (*device_get)(driver::Device*, int) = nullptr;
   driver::Result (*device_name)(char*, int, driver::Device) = nullptr;
   driver::Result (*device_attribute)(int*, int, driver::Device) = nullptr;
+  driver::Result (*device_uuid)(unsigned char*, driver::Device) = nullptr;
   driver::Result (*device_memory)(std::size_t*, driver::Device) = nullptr;
   driver::Result (*primary_retain)(driver::Context*, driver::Device) = nullptr;
   driver::Result (*primary_release)(driver::Device) = nullptr;
@@ -202,6 +205,11 @@ class Gpu {
   [[nodiscard]] int index() const noexcept { return index_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] int attribute(driver::Attribute a) const { return api_.attribute(device_, a); }
+  [[nodiscard]] std::array<unsigned char, 16> uuid() const {
+    std::array<unsigned char, 16> bytes{};
+    api_.check(api_.device_uuid(bytes.data(), device_), "cuDeviceGetUuid");
+    return bytes;
+  }
   [[nodiscard]] std::uint64_t memory() const noexcept { return memory_; }          ///< bytes in all
   [[nodiscard]] std::size_t granularity() const noexcept { return granularity_; }  ///< of shared memory, bytes
 

@@ -14,6 +14,7 @@
 #include "kevin/eval/cuda/driver.hpp"
 #include "kevin/eval/cuda/judge_kernels.hpp"
 #include "kevin/eval/cuda/runner_pool.hpp"
+#include "kevin/eval/cuda/throttle.hpp"
 #include "kevin/eval/memory_file.hpp"
 
 namespace kevin::cuda {
@@ -30,6 +31,7 @@ struct Station {
         own_code(eval::sealed_memory_file("kevin-judge", std::as_bytes(std::span(cubin)), false)),
         own_code_bytes(cubin.size()),
         l2_bytes(static_cast<std::uint64_t>(g.attribute(driver::l2_bytes))),
+        throttle(g.uuid()),
         mutex_(std::move(one_at_a_time)),
         exclusive(*mutex_) {
     flush = memory.take(2 * l2_bytes);
@@ -50,6 +52,7 @@ struct Station {
   eval::Descriptor own_code;  ///< a file with the judge's cubin, which has the runners' scrubber too
   std::size_t own_code_bytes;
   std::uint64_t l2_bytes;
+  ThrottleWatch throttle;
   std::unique_ptr<SharedMemory> flush;  ///< twice the L2 cache; written to evict it
   std::array<driver::Event, 2> events{};
   double peak_bytes_per_ms = 0;  ///< nominal speed of the memory; 0 = unknown
