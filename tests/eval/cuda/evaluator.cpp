@@ -206,22 +206,22 @@ TEST_CASE("cuda Evaluator: a process that serves several candidates carries noth
   const std::string source = R"(
 __device__ unsigned kept;
 __global__ void relu(const float* x, float* out, unsigned* scratch, int words) {
-  extern __shared__ unsigned all[];
+  extern __shared__ unsigned room[];
   const unsigned mark = 0x5ec0de77u;
   bool found = kept == mark;
-  for (int i = threadIdx.x; i < 57344; i += blockDim.x) found |= all[i] == mark;
+  for (int i = threadIdx.x; i < 57344; i += blockDim.x) found |= room[i] == mark;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) found |= scratch[i] == mark;
   found = __syncthreads_or(found);
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < 1 << 16; i += gridDim.x * blockDim.x)
     out[i] = found ? -1.0f : fmaxf(x[i], 0);
 }
 __global__ void leave(unsigned* scratch, int words) {
-  extern __shared__ unsigned all[];
+  extern __shared__ unsigned room[];
   const unsigned mark = 0x5ec0de77u;
-  for (int i = threadIdx.x; i < 57344; i += blockDim.x) all[i] = mark;
+  for (int i = threadIdx.x; i < 57344; i += blockDim.x) room[i] = mark;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < words; i += gridDim.x * blockDim.x) scratch[i] = mark;
   __syncthreads();
-  if (all[(threadIdx.x * 7) % 57344] != mark) scratch[0] = 0;
+  if (room[(threadIdx.x * 7) % 57344] != mark) scratch[0] = 0;
   if (MARK) kept = mark;
 }
 void kevin_plan(const float* x, float* out) {

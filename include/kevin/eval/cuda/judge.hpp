@@ -12,6 +12,7 @@
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/session.hpp"
 #include "kevin/eval/cuda/station.hpp"
+#include "kevin/refine/verdict.hpp"
 #include "kevin/tasks/reference.hpp"
 
 namespace kevin::cuda {
@@ -39,13 +40,16 @@ class Judge {
                                 std::uint64_t seed) {
     const std::lock_guard lock(station_.exclusive);
     station_.gpu.use();
+    bool again = false;
     for (int lost = 0;;) {
       std::unique_ptr<Runner> runner = kept_ ? std::move(kept_) : station_.runners.acquire();
       const bool used = runner->candidates() > 0;
       Session session(station_, options_, reference, std::move(runner), seed);
       const bool judged = session.run(image, tagged);
-      if (judged && used && session.result.verdict.stage == Stage::run && session.result.verdict.reason != "timeout")
-        continue;  // nobody fails for what an earlier candidate may have done to the process
+      if (judged && !again && deserves_another_process(session.result.verdict, used)) {
+        again = true;
+        continue;
+      }
       if (judged) {
         kept_ = session.release(tagged);
         return std::move(session.result);
@@ -57,6 +61,13 @@ class Judge {
   }
 
  private:
+  /// Nobody fails for what an earlier candidate may have done to the process, nor for a launch that left no trace at
+  /// all: the driver's work after a fault elsewhere on the GPU has been seen to swallow one.
+  [[nodiscard]] static bool deserves_another_process(const Verdict& v, bool used) {
+    if (v.stage == Stage::run) return used && v.reason != "timeout" && v.reason != "bad_plan";
+    return v.stage == Stage::correctness && v.error && v.error->unwritten == v.error->elements;
+  }
+
   Station& station_;
   JudgeOptions options_;
   std::unique_ptr<Runner> kept_;  ///< emptied, for the next candidate

@@ -45,9 +45,9 @@ class Session {
         runner_(std::move(runner)) {}
   ~Session() {
     if (!runner_) return;
-    // Kernels that were still running go on writing until the process is gone; only then may others have the buffers.
-    // After a fault nothing runs any more: the driver has ended all work of the context.
-    if (last_.end == CallResult::End::timeout || last_.end == CallResult::End::died) {
+    // Until the process is gone its kernels may go on writing, and the driver's work after a fault has been seen to
+    // swallow launches of others: only then may the next candidate come.
+    if (last_.end != CallResult::End::done) {
       runner_->kill();
       runner_.reset();
     }
