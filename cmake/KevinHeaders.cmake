@@ -109,6 +109,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/runner_driver_source.hpp
   include/kevin/eval/cuda/runner_failure.hpp
   include/kevin/eval/cuda/runner_pool.hpp
+  include/kevin/eval/cuda/runner_program_source.hpp
   include/kevin/eval/cuda/runner_protocol.hpp
   include/kevin/eval/cuda/runner_source.hpp
   include/kevin/eval/cuda/station.hpp

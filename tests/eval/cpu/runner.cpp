@@ -28,6 +28,13 @@ using End = cpu::CallResult::End;
 
 namespace {
 
+/// ThreadSanitizer does not bear threads in a fork of a program that has had threads.
+#ifdef __SANITIZE_THREAD__
+constexpr bool forks_cannot_have_threads = true;
+#else
+constexpr bool forks_cannot_have_threads = false;
+#endif
+
 /// Compiler, program and pool, as an evaluator has them.
 struct Machine {
   explicit Machine(int threads = 1, std::size_t spares = 1)
@@ -172,7 +179,7 @@ TEST_CASE("RunnerPool: its destruction ends the spare processes") {
   for (const pid_t pid : pids) CHECK_FALSE(exists(pid));
 }
 
-TEST_CASE("RunnerPool: when the judge is killed, its runners go with it") {
+TEST_CASE("RunnerPool: when the judge is killed, its runners go with it" * doctest::skip(forks_cannot_have_threads)) {
   int pipe[2];
   REQUIRE(::pipe(pipe) == 0);
   const pid_t judge = ::fork();
@@ -245,7 +252,8 @@ TEST_CASE("RunnerProgram: is compiled once and then found in the cache") {
   CHECK(::access(second.path().c_str(), X_OK) == 0);
 }
 
-TEST_CASE("RunnerProgram: what a killed program left of compiling it is removed by the next one") {
+TEST_CASE("RunnerProgram: what a killed program left of compiling it is removed by the next one" *
+          doctest::skip(forks_cannot_have_threads)) {
   namespace fs = std::filesystem;
   // Killed while its compiler sleeps: the folder is there, and nobody holds it any more.
   const fs::path folder = fs::temp_directory_path() / ("kevin-test-runner-" + std::to_string(::getpid()));
