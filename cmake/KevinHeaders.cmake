@@ -10,10 +10,13 @@ set(KEVIN_CORE_HEADERS
   include/kevin/agent/kernel_space/cuda/elementwise.hpp
   include/kevin/agent/kernel_space/cuda/line_code.hpp
   include/kevin/agent/kernel_space/cuda/lines.hpp
+  include/kevin/agent/kernel_space/cuda/multiply_code.hpp
+  include/kevin/agent/kernel_space/cuda/product.hpp
   include/kevin/agent/kernel_space/elementwise.hpp
   include/kevin/agent/kernel_space/function_code.hpp
   include/kevin/agent/kernel_space/graph_reader.hpp
   include/kevin/agent/kernel_space/product.hpp
+  include/kevin/agent/kernel_space/product_ops.hpp
   include/kevin/agent/kernel_space/row_plan.hpp
   include/kevin/agent/kernel_space/rows.hpp
   include/kevin/agent/kernel_space/space.hpp

@@ -30,7 +30,7 @@ void judge(const SpaceCase& c, int mixtures) {
     if (!wrong) stage(words, kevin::Stage::correct);
   });
   for (const WrongChoice& w : c.wrong) stage(w.words, w.stage);
-  each_mixture(space, c.wrong, mixtures, [&](const std::string& words) { stage(words, kevin::Stage::correct); });
+  each_mixture(space, c, mixtures, [&](const std::string& words) { stage(words, kevin::Stage::correct); });
 }
 
 }  // namespace
@@ -43,4 +43,9 @@ TEST_CASE("cuda spaces on a GPU: element-wise") {
 TEST_CASE("cuda spaces on a GPU: lines") {
   if (gpu_test::evaluator() == nullptr) return;
   for (const SpaceCase& c : line_cases()) judge(c, 8);
+}
+
+TEST_CASE("cuda spaces on a GPU: products") {
+  if (gpu_test::evaluator() == nullptr) return;
+  for (const SpaceCase& c : product_cases()) judge(c, 12);
 }

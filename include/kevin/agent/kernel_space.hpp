@@ -7,6 +7,7 @@
 #include "kevin/agent/kernel_space/columns.hpp"
 #include "kevin/agent/kernel_space/cuda/elementwise.hpp"
 #include "kevin/agent/kernel_space/cuda/lines.hpp"
+#include "kevin/agent/kernel_space/cuda/product.hpp"
 #include "kevin/agent/kernel_space/elementwise.hpp"
 #include "kevin/agent/kernel_space/product.hpp"
 #include "kevin/agent/kernel_space/rows.hpp"
@@ -27,7 +28,11 @@ namespace kevin::agent {
     if (line->inner == 1) return detail::Rows(task, *line).space();
     if (line->operands.empty()) return detail::Columns(task, *line).space();
   }
-  if (const std::optional<detail::Product> product = detail::Product::read(task)) return product->space();
+  if (cuda) {
+    if (const std::optional<detail::cuda::Product> product = detail::cuda::Product::read(task)) return product->space();
+  } else if (const std::optional<detail::Product> product = detail::Product::read(task)) {
+    return product->space();
+  }
   std::string ops;
   for (const Op& op : task.ops) ops += (ops.empty() ? "" : ", ") + op.op;
   detail::unsupported(task, "no family (elementwise, rows, columns, product) writes its ops: " + ops);

@@ -22,6 +22,7 @@ struct SpaceCase {
   std::string name;
   kevin::Task task;
   std::vector<WrongChoice> wrong;
+  std::vector<std::string> unmixed{};  ///< options that are right by themselves and may not be with others
 };
 
 inline kevin::TensorSpec normal(std::string name, kevin::Shape shape) {
@@ -135,6 +136,52 @@ inline std::vector<SpaceCase> line_cases() {
           {"rms norm along columns", rms, wrong_anywhere(columns)},
           {"softmax along columns", softmax_columns, wrong_anywhere(softmax_in_columns)},
           {"greatest of columns", max, wrong_anywhere(columns)}};
+}
+
+inline std::vector<SpaceCase> product_cases() {
+  using kevin::Stage;
+  const std::vector<WrongChoice> any = {{"micro=1x1", Stage::run},  // 4096 threads
+                                        {"width=8", Stage::compile},
+                                        {"engine=tf32", Stage::correctness},  // 11 bits of each factor
+                                        {"engine=half", Stage::correctness},
+                                        {"precision=bfloat16", Stage::correctness},
+                                        {"sync=missing", Stage::correctness},
+                                        {"tail=past", Stage::run}};
+  const auto with = [&](std::vector<WrongChoice> more) {
+    more.insert(more.end(), any.begin(), any.end());
+    return more;
+  };
+  const std::vector<std::string> unmixed = {"micro=2x2"};
+  const std::vector<WrongChoice> odd = with({{"width=2", Stage::run}, {"width=4", Stage::run}});  // misaligned
+  const auto product = [](kevin::Shape a, kevin::Shape b, bool transpose_a, bool transpose_b) {
+    const kevin::Shape out{a[transpose_a ? 1 : 0], b[transpose_b ? 0 : 1]};
+    return space_task({normal("A", std::move(a)), normal("B", std::move(b))}, {},
+                      {{"matmul", {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}, {"A", "B"}, "t1", out}},
+                      {1e-3, 1e-4});
+  };
+  const auto weight = [](kevin::Shape shape) {
+    kevin::TensorSpec t = normal("w", std::move(shape));
+    t.distribution.b = 0.125;
+    return t;
+  };
+  const kevin::Shape fused{131, 72};
+  kevin::Task chain =
+      space_task({normal("x", {131, 96}), normal("y", {131, 1})}, {weight({72, 96}), normal("b", {72})},
+                 {{"linear", {{"weight", std::string("w")}, {"bias", std::string("b")}}, {"x"}, "t1", fused},
+                  {"mul_input", {}, {"t1", "y"}, "t2", fused},
+                  {"sigmoid", {}, {"t2"}, "t3", fused},
+                  {"add_tensor", {}, {"t3", "t1"}, "t4", fused}},
+                 {1e-4, 1e-4});
+  kevin::Task softmax = space_task({normal("x", {131, 64})}, {weight({77, 64})},
+                                   {{"linear", {{"weight", std::string("w")}}, {"x"}, "t1", {131, 77}},
+                                    {"gelu", {{"approximate", std::string("none")}}, {"t1"}, "t2", {131, 77}},
+                                    {"softmax", {{"dim", std::int64_t{1}}}, {"t2"}, "t3", {131, 77}}},
+                                   {1e-6, 1e-4});
+  return {{"odd extents", product({127, 253}, {253, 191}, false, false), odd, unmixed},
+          {"left transposed", product({253, 127}, {253, 191}, true, false), odd, unmixed},
+          {"right transposed", product({127, 253}, {191, 253}, false, true), odd, unmixed},
+          {"a fused chain", chain, with({{"math=coarse", Stage::correctness}}), unmixed},
+          {"a softmax behind it", softmax, with({{"math=coarse", Stage::correctness}}), unmixed}};
 }
 
 }  // namespace kevin_test

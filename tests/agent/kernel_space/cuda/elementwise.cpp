@@ -14,7 +14,7 @@ TEST_CASE("cuda: element-wise kernels compile, whatever is chosen, but for vecto
     CAPTURE(c.name);
     const Renderings renderings(c.task);
     CHECK(renderings.space().family() == "elementwise");
-    renderings.check(c.wrong, 4);
+    renderings.check(c, 4);
   }
 }
 

@@ -14,7 +14,7 @@ TEST_CASE("cuda: softmax, norms and reductions compile, whatever is chosen, but 
     CAPTURE(c.name);
     const Renderings renderings(c.task);
     CHECK(renderings.space().family() == (c.name.find("columns") == std::string::npos ? "rows" : "columns"));
-    renderings.check(c.wrong, 4);
+    renderings.check(c, 4);
   }
 }
 

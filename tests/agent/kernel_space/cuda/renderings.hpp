@@ -39,7 +39,7 @@ inline void each_option(const kevin::agent::KernelSpace& space, const std::funct
 
 /// Calls `visit(words)` for `count` random choices among the options that are not wrong by themselves; the tail is
 /// always the one that is right at any width.
-inline void each_mixture(const kevin::agent::KernelSpace& space, const std::vector<WrongChoice>& wrong, int count,
+inline void each_mixture(const kevin::agent::KernelSpace& space, const SpaceCase& c, int count,
                          const std::function<void(const std::string&)>& visit) {
   std::mt19937 random(3);
   for (int n = 0; n < count; ++n) {
@@ -48,7 +48,9 @@ inline void each_mixture(const kevin::agent::KernelSpace& space, const std::vect
       std::vector<std::string> left;
       for (std::size_t i = 0; i < knob.options.size() && (i == 0 || knob.name != "tail"); ++i) {
         const std::string word = knob.name + '=' + knob.options[i];
-        const bool bad = std::any_of(wrong.begin(), wrong.end(), [&](const WrongChoice& w) { return w.words == word; });
+        const bool bad =
+            std::any_of(c.wrong.begin(), c.wrong.end(), [&](const WrongChoice& w) { return w.words == word; }) ||
+            std::find(c.unmixed.begin(), c.unmixed.end(), word) != c.unmixed.end();
         if (!bad) left.push_back(word);
       }
       words += left[random() % left.size()] + ' ';
@@ -74,20 +76,20 @@ class Renderings {
     return compiled.reason;
   }
 
-  /// Every option by itself compiles, but for those that `wrong` says do not; so do mixtures.
-  void check(const std::vector<WrongChoice>& wrong, int mixtures) const {
+  /// Every option by itself compiles, but for those that the case says do not; so do mixtures.
+  void check(const SpaceCase& c, int mixtures) const {
     each_option(space_, [&](const std::string& words) {
       CAPTURE(words);
-      const bool expected = std::any_of(wrong.begin(), wrong.end(), [&](const WrongChoice& w) {
+      const bool expected = std::any_of(c.wrong.begin(), c.wrong.end(), [&](const WrongChoice& w) {
         return w.words == words && w.stage == kevin::Stage::compile;
       });
       CHECK(failure(words) == (expected ? "syntax" : ""));
     });
-    for (const WrongChoice& w : wrong) {
+    for (const WrongChoice& w : c.wrong) {
       CAPTURE(w.words);
       CHECK((failure(w.words).empty() || w.stage == kevin::Stage::compile));
     }
-    each_mixture(space_, wrong, mixtures, [&](const std::string& words) {
+    each_mixture(space_, c, mixtures, [&](const std::string& words) {
       CAPTURE(words);
       CHECK(failure(words) == "");
     });

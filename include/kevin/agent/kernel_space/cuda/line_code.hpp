@@ -67,7 +67,7 @@ static inline T logarithm(T v) { return $log(v); }
       kept = kept || plan_.sweeps[i].keep;
     }
     if (plan_.reduces) {
-      code += "  if (t == 0) *o = narrow(" + plan_.result + ");\n";
+      code += "  if (t == 0" + std::string(partial() ? " && mine" : "") + ") *o = narrow(" + plan_.result + ");\n";
     } else {
       code += loop(
           plan_.sweeps.size(), kept, {},
@@ -79,19 +79,24 @@ static inline T logarithm(T v) { return $log(v); }
     return code + "}\n";
   }
 
-  /// `from`, `to`: expressions for the tensors in kevin_plan.
-  [[nodiscard]] std::string launch_text(const std::string& from, const std::string& to) const {
+  /// `from`, `to`: expressions for the tensors in kevin_plan; `name`: the kernel's, from there.
+  [[nodiscard]] std::string launch_text(const std::string& from, const std::string& to,
+                                        const std::string& name = "lines") const {
     std::string arguments = from;
     for (const Operand& o : line_.operands) arguments += ", " + o.argument;
     const std::int64_t together = style_.threads / team_;  // lines of a block
     const std::int64_t blocks =
         style_.team == "column" ? line_.outer * divide_up(line_.inner, together) : divide_up(line_.outer, together);
-    return launch("lines", std::to_string(blocks), style_.threads, arguments + ", " + to,
+    return launch(name, std::to_string(blocks), style_.threads, arguments + ", " + to,
                   style_.keep == "shared" ? together * line_.length * 4 : 0);
   }
 
  private:
   [[nodiscard]] bool column() const { return style_.team == "column"; }
+  /// Whether some threads have no column of their own.
+  [[nodiscard]] bool partial() const {
+    return column() && style_.tail == "scalar" && line_.inner % style_.columns != 0;
+  }
 
   [[nodiscard]] std::string walk() const {
     const bool all = style_.keep == "registers" && items_ * style_.width <= 128;
@@ -163,8 +168,8 @@ struct Merge {
       const std::string across = std::to_string(divide_up(line_.inner, style_.columns));
       code = "  const int t = threadIdx.x / " + c + ";\n  const long long a = blockIdx.x / " + across +
              ";\n  int c = blockIdx.x % " + across + " * " + c + " + threadIdx.x % " + c + ";\n";
-      // threads beyond the last column repeat it: all must take part in what is shared
-      if (style_.tail == "scalar" && line_.inner % style_.columns != 0) code += "  if (c >= C) c = C - 1;\n";
+      // threads beyond the last column read it as well, for all must take part in what is shared, but write nothing
+      if (partial()) code += "  const bool mine = c < C;\n  if (!mine) c = C - 1;\n";
       if (style_.tail == "ignore" && line_.inner % style_.columns != 0)
         code += "  if (blockIdx.x % " + across + " == " + across + " - 1) return;\n";
       code += "  const float* in = from + a * N * C + c;\n  float* o = to + a * " +
@@ -246,7 +251,8 @@ struct Merge {
       if (written == "kept") {
         code += each + kept_at(k) + " = w.at[" + k + "];\n";
       } else if (!written.empty()) {
-        code += full ? "      store(o + i" + step + ", w);\n" : "      o[i" + step + "] = w.at[0];\n";
+        code += full ? "      " + std::string(partial() ? "if (mine) " : "") + "store(o + i" + step + ", w);\n"
+                     : "      o[i" + step + "] = w.at[0];\n";
       }
       return code;
     };
