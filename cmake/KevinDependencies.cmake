@@ -1,6 +1,9 @@
 # Finds what the optional targets need. Nothing is downloaded here.
 # kevin::kevin needs none of it; kevin::eval is made when Boost is there; kevin::torch when KEVIN_WITH_TORCH asks for it.
 
+# What is found here is linked by whoever brings kevin in by add_subdirectory or FetchContent, from another folder.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+
 find_package(Threads REQUIRED)
 
 # Boost.Process v2 as headers: 1.80 and later. BOOST_ROOT or CMAKE_PREFIX_PATH name other places.

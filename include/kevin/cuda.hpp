@@ -5,6 +5,7 @@
 /// made. An opt-in beside kevin/kevin.hpp.
 #include "kevin/eval/cuda/evaluator.hpp"
 #include "kevin/eval/deterministic_times.hpp"
+#include "kevin/refine/cuda_prompt.hpp"
 #include "kevin/tasks/reference.hpp"
 #include "kevin/tasks/suite.hpp"
 
