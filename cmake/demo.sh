@@ -23,6 +23,7 @@ fi
 
 kevin_setup no
 kevin_configure release
+kevin_say "building (minutes the first time; build/release/build.log)"
 cmake --build build/release --target grpo_kernels --parallel "$(nproc)" >build/release/build.log 2>&1 || {
   cat build/release/build.log >&2
   exit 1
