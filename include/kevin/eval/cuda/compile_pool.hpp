@@ -259,7 +259,7 @@ class CompilePool {
 
     eval::SpawnOptions options;
     options.program = program_;
-    options.arguments = {nvrtc_.library.string()};
+    options.arguments = {nvrtc_.file.string()};
     options.environment = {"LC_ALL=C", "TMPDIR=" + headers.string(), library_path_};
     options.directory = empty;  // where a source's own folder would be
     options.descriptors = {{theirs.get(), 3}};
@@ -304,7 +304,7 @@ class CompilePool {
       folders.insert(path.parent_path().string());
     }
     // Without /etc/ld.so.cache, which is not shown, the loader has to be told where libraries are.
-    library_path_ = "LD_LIBRARY_PATH=" + nvrtc_.library.parent_path().string();
+    library_path_ = "LD_LIBRARY_PATH=" + nvrtc_.file.parent_path().string();
     for (const std::string& folder : folders) library_path_ += ':' + folder;
     readable_.insert(readable_.end(), nvrtc_.libraries.begin(), nvrtc_.libraries.end());
     readable_.insert(readable_.end(), nvrtc_.include.begin(), nvrtc_.include.end());

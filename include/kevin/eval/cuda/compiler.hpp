@@ -116,13 +116,13 @@ class Compiler {
     const std::vector<std::string> greeting = worker->greet();
     pool_.release(std::move(worker));
     if (!greeting[0].empty())
-      throw Error(ErrorCode::unsupported, nvrtc_.library.string() + " cannot be used: " + greeting[0]);
+      throw Error(ErrorCode::unsupported, nvrtc_.file.string() + " cannot be used: " + greeting[0]);
     version_ = greeting[1];
     std::istringstream numbers(greeting[2]);
     for (int number = 0; numbers >> number;) architectures_.push_back(number);
     const int number = version_number();
     if (number < 1200) {
-      throw Error(ErrorCode::unsupported, nvrtc_.library.string() + " is NVRTC " + version_ +
+      throw Error(ErrorCode::unsupported, nvrtc_.file.string() + " is NVRTC " + version_ +
                                               ": 12.0 or later is needed (pip install nvidia-cuda-nvrtc)");
     }
     architecture_ = !options_.architecture.empty() ? options_.architecture : standard_architecture();
@@ -137,7 +137,7 @@ class Compiler {
 
     const Attempt attempt = try_once("__global__ void k(float* x) { x[0] = 1; }\n", "", {});
     if (attempt.reply.outcome != Outcome::answered) {
-      throw Error(ErrorCode::unsupported, nvrtc_.library.string() + " does not compile a small kernel (" +
+      throw Error(ErrorCode::unsupported, nvrtc_.file.string() + " does not compile a small kernel (" +
                                               CompileWorker::describe(attempt.reply.status) + ')');
     }
     if (const std::string& result = attempt.reply.fields[0]; result != success) {
@@ -319,7 +319,7 @@ class Compiler {
   [[nodiscard]] bool greeted(CompileWorker& worker) const {
     try {
       if (const std::string& trouble = worker.greet()[0]; !trouble.empty())
-        throw Error(ErrorCode::unsupported, nvrtc_.library.string() + " cannot be used any more: " + trouble);
+        throw Error(ErrorCode::unsupported, nvrtc_.file.string() + " cannot be used any more: " + trouble);
     } catch (const Error& e) {
       if (e.code() != ErrorCode::worker_lost) throw;
       return false;

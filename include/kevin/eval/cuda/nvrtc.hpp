@@ -22,7 +22,7 @@ namespace kevin::cuda {
 
 /// An NVRTC of this machine: the library and the headers that came with it. Neither is needed to build this library.
 struct Nvrtc {
-  std::filesystem::path library;                 ///< canonical
+  std::filesystem::path file;                    ///< libnvrtc.so.N, canonical
   std::vector<std::filesystem::path> libraries;  ///< it and what belongs to it (libnvrtc-builtins)
   std::vector<std::filesystem::path> include;    ///< folders with cuda_fp16.h, cub/, cuda/std/, ...; may be empty
   std::string identity;                          ///< changes when one of these files does
@@ -187,31 +187,31 @@ namespace fs = std::filesystem;
   Nvrtc found;
   std::error_code error;
   if (!named.empty()) {
-    found.library = fs::is_directory(named, error) ? detail::nvrtc_in(named) : named;
-    if (found.library.empty() || !fs::is_regular_file(found.library, error)) {
+    found.file = fs::is_directory(named, error) ? detail::nvrtc_in(named) : named;
+    if (found.file.empty() || !fs::is_regular_file(found.file, error)) {
       throw Error(ErrorCode::unsupported,
                   std::string(!options.nvrtc.empty() ? "CompilerOptions::nvrtc" : "$KEVIN_NVRTC") + " (" +
                       named.string() + ") names no libnvrtc.so");
     }
   } else {
     for (const fs::path& folder : detail::nvrtc_folders()) {
-      found.library = detail::nvrtc_in(folder);
-      if (!found.library.empty()) break;
+      found.file = detail::nvrtc_in(folder);
+      if (!found.file.empty()) break;
     }
-    if (found.library.empty()) found.library = detail::nvrtc_of_loader();
+    if (found.file.empty()) found.file = detail::nvrtc_of_loader();
   }
-  if (found.library.empty()) {
+  if (found.file.empty()) {
     throw Error(ErrorCode::unsupported,
                 "NVRTC, the compiler for CUDA candidates, is not found (libnvrtc.so.12 or later; looked below "
                 "$CUDA_HOME, $CUDA_PATH, /usr/local/cuda*, in $LD_LIBRARY_PATH, the system's library folders and "
                 "Python's packages): install it (pip install nvidia-cuda-nvrtc nvidia-cuda-runtime nvidia-cuda-cccl, "
                 "or the CUDA toolkit), or name it in $KEVIN_NVRTC or CompilerOptions::nvrtc");
   }
-  const fs::path folder = fs::absolute(found.library).parent_path();
-  found.library = fs::canonical(found.library);
+  const fs::path folder = fs::absolute(found.file).parent_path();
+  found.file = fs::canonical(found.file);
   found.include = detail::nvrtc_headers(folder);
-  if (found.include.empty()) found.include = detail::nvrtc_headers(found.library.parent_path());
-  for (const fs::path& place : {folder, found.library.parent_path()}) {
+  if (found.include.empty()) found.include = detail::nvrtc_headers(found.file.parent_path());
+  for (const fs::path& place : {folder, found.file.parent_path()}) {
     for (fs::directory_iterator entry(place, error), end; !error && entry != end; entry.increment(error)) {
       if (entry->path().filename().string().starts_with("libnvrtc")) found.libraries.push_back(entry->path());
     }
