@@ -87,7 +87,7 @@ class CpuClock {
 /// When to stop measuring. With a task whose inputs take more than a few milliseconds to draw and compare it is mostly
 /// overhead_ms that ends it, after min_rounds, whatever the width.
 struct StoppingRule {
-  std::int64_t min_rounds = 6;  ///< below 6, no confidence interval exists
+  std::int64_t min_rounds = 8;  ///< below 6, no confidence interval exists
   std::int64_t max_rounds = 30;
   double width = 0.08;      ///< enough when both intervals are narrower than this share of their medians
   double budget_ms = 150;   ///< time spent inside both sides' calls; then min_rounds, or a third of them for calls
