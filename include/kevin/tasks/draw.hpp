@@ -13,6 +13,10 @@
 #include <utility>
 #include <vector>
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
 #include "kevin/config.hpp"
 #include "kevin/core/error.hpp"
 #include "kevin/core/random.hpp"
@@ -51,11 +55,10 @@ namespace detail {
          q * (-1.23370055F + q * (0.253669508F + q * (-0.0208634807F + q * (0.000919260274F + q * -0.0000252020424F))));
 }
 
-/// Standard normal pairs that are computed together; a fixed count lets the compiler use vector instructions.
+/// Standard normal numbers that are computed together; a fixed count lets the compiler use vector instructions.
 struct NormalBlock {
   static constexpr std::size_t pairs = 128;
-  std::array<float, pairs> first;
-  std::array<float, pairs> second;
+  std::array<float, 2 * pairs> values;
 
   /// Pairs `start`, `start` + 1, ... of `seed`, by the method of Box and Muller (1958), each from 64 random bits: the
   /// upper half gives the radius (32 bits, so up to 6.66 deviations), the lower half the angle. The same numbers with
@@ -72,7 +75,36 @@ struct NormalBlock {
   [[gnu::target("avx2")]] void fill_avx2(std::uint64_t seed, std::size_t start) noexcept { compute(seed, start); }
 #endif
 
+  /// In place. std::sqrt must look after errno, which keeps compilers from using vector instructions.
+  [[gnu::always_inline]] static void square_roots(std::array<float, pairs>& x) noexcept {
+#if defined(__SSE__)
+    for (std::size_t k = 0; k < pairs; k += 4) _mm_storeu_ps(&x[k], _mm_sqrt_ps(_mm_loadu_ps(&x[k])));
+#else
+    for (float& v : x) v = std::sqrt(v);
+#endif
+  }
+
+  /// values = {a[0], b[0], a[1], b[1], ...}
+  [[gnu::always_inline]] void interleave(const std::array<float, pairs>& a,
+                                         const std::array<float, pairs>& b) noexcept {
+#if defined(__SSE__)
+    for (std::size_t k = 0; k < pairs; k += 4) {
+      const __m128 p = _mm_loadu_ps(&a[k]);
+      const __m128 q = _mm_loadu_ps(&b[k]);
+      _mm_storeu_ps(&values[2 * k], _mm_unpacklo_ps(p, q));
+      _mm_storeu_ps(&values[2 * k + 4], _mm_unpackhi_ps(p, q));
+    }
+#else
+    for (std::size_t k = 0; k < pairs; ++k) {
+      values[2 * k] = a[k];
+      values[2 * k + 1] = b[k];
+    }
+#endif
+  }
+
   [[gnu::always_inline]] void compute(std::uint64_t seed, std::size_t start) noexcept {
+    std::array<float, pairs> first;
+    std::array<float, pairs> second;
     std::array<float, pairs> radius;
     std::array<std::uint32_t, pairs> angle;
     for (std::size_t k = 0; k < pairs; ++k) {
@@ -81,7 +113,8 @@ struct NormalBlock {
       angle[k] = static_cast<std::uint32_t>(bits);
     }
     for (std::size_t k = 0; k < pairs; ++k) radius[k] = -2.0F * fast_log(radius[k]);
-    for (std::size_t k = 0; k < pairs; ++k) radius[k] = std::sqrt(std::max(radius[k], 0.0F));
+    for (std::size_t k = 0; k < pairs; ++k) radius[k] = std::max(radius[k], 0.0F);
+    square_roots(radius);
     for (std::size_t k = 0; k < pairs; ++k) {
       // the two top bits choose the quarter turn, the rest an angle of -1/8 to 1/8 turn around its middle
       const std::uint32_t quarter = angle[k] >> 30U;
@@ -93,22 +126,22 @@ struct NormalBlock {
       first[k] = radius[k] * ((quarter & 2U) != 0 ? -p : p);
       second[k] = radius[k] * (quarter == 1 || quarter == 2 ? -q : q);
     }
+    interleave(first, second);
   }
 };
 
-/// Calls `sink(i, z)` for `n` standard normal numbers.
-template <class Sink>
-void for_each_normal(std::uint64_t seed, std::size_t n, Sink sink) {
+/// Writes `n` normal numbers with the given mean and deviation.
+template <class T, class Real>
+void fill_normal(std::uint64_t seed, Real mean, Real deviation, T* __restrict out, std::size_t n) {
   NormalBlock block;
-  for (std::size_t start = 0; start < n; start += 2 * block.pairs) {
+  const auto value = [=](float z) { return static_cast<T>(mean + deviation * static_cast<Real>(z)); };
+  std::size_t start = 0;
+  for (; start + block.values.size() <= n; start += block.values.size()) {
     block.fill(seed, start / 2);
-    const std::size_t pairs = std::min(block.pairs, (n - start) / 2);
-    for (std::size_t k = 0; k < pairs; ++k) {
-      sink(start + 2 * k, block.first[k]);
-      sink(start + 2 * k + 1, block.second[k]);
-    }
-    if (pairs < block.pairs && (n - start) % 2 == 1) sink(n - 1, block.first[pairs]);
+    for (std::size_t k = 0; k < block.values.size(); ++k) out[start + k] = value(block.values[k]);
   }
+  if (start < n) block.fill(seed, start / 2);
+  for (std::size_t k = 0; start + k < n; ++k) out[start + k] = value(block.values[k]);
 }
 
 /// Writes `n` draws. `T` is the type in memory; arithmetic is in float, or in double for a T of double.
@@ -140,7 +173,7 @@ void fill_elements(const Distribution& d, std::uint64_t seed, T* out, std::size_
       return;
     }
     case Kind::normal:
-      for_each_normal(seed, n, [=](std::size_t i, float z) { out[i] = static_cast<T>(a + b * static_cast<Real>(z)); });
+      fill_normal(seed, a, b, out, n);
       return;
     case Kind::integer: {
       // floor(bits * range / 2^32): the bias is below range / 2^32
