@@ -132,6 +132,39 @@ TEST_CASE("compare: agrees with the law applied one element at a time, on random
   }
 }
 
+TEST_CASE("certainly_right: true only where compare finds nothing wrong, and true for ordinary outputs") {
+  Rng rng(11);
+  const auto certain = [](const std::vector<float>& actual, const std::vector<float>& expected, Tolerance t) {
+    return eval::certainly_right(DType::float32, actual.data(), expected.data(),
+                                 static_cast<std::int64_t>(actual.size()), t);
+  };
+  const std::size_t n = 2500;  // two blocks and a rest
+  std::vector<float> expected(n);
+  for (float& e : expected) e = static_cast<float>(rng.normal());
+  std::vector<float> close = expected;
+  for (float& a : close) a *= 1 + 1e-6F;
+  CHECK(certain(close, expected, strict));
+  CHECK_FALSE(certain(close, expected, {0, 0}));
+
+  const std::vector<float> odd = {nan_f, inf_f, -inf_f, 3e38F, -3e38F, poison_value(), 0.0F, 1e-45F};
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<float> actual = close;
+    const std::size_t i = rng.below(n);
+    const Tolerance t{rng.below(2) == 0 ? 1e-4 : 1e-29, rng.below(2) == 0 ? 0 : 1e-2};
+    std::vector<float> target = expected;
+    if (rng.below(3) == 0) {
+      actual[i] = odd[rng.below(odd.size())];
+      target[i] = odd[rng.below(odd.size())];
+    } else {  // at the limit, a few steps to either side
+      const double limit = t.absolute + t.relative * std::fabs(static_cast<double>(target[i]));
+      actual[i] = static_cast<float>(static_cast<double>(target[i]) + limit);
+      const float towards = rng.below(2) == 0 ? inf_f : -inf_f;
+      for (std::uint64_t step = rng.below(4); step > 0; --step) actual[i] = std::nextafter(actual[i], towards);
+    }
+    if (certain(actual, target, t)) REQUIRE(floats(actual, target, t).figures.wrong == 0);
+  }
+}
+
 TEST_CASE("compare: integers are exact and a bool is a byte of 0 or 1") {
   const std::vector<std::int32_t> e32{1, -5, 2'000'000'000};
   std::vector<std::int32_t> a32 = e32;

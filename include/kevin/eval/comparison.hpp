@@ -147,6 +147,35 @@ template <class T>
   return clean_block_here(actual, expected, tolerance, f);
 }
 
+/// Whether a block is within the tolerance for certain: in float arithmetic, against a limit that is smaller by more
+/// than its rounding. An expected infinity or NaN makes the difference infinite or NaN, which is never certain.
+[[nodiscard, gnu::always_inline]] inline bool certain_block_here(const float* actual, const float* expected,
+                                                                 float absolute, float relative) noexcept {
+  std::uint32_t doubtful = 0;
+  for (std::size_t i = 0; i < comparison_block; ++i) {
+    const float difference = std::fabs(actual[i] - expected[i]);
+    const float limit = absolute + relative * std::fabs(expected[i]);
+    doubtful |= static_cast<std::uint32_t>(!(difference <= limit));
+    doubtful |= static_cast<std::uint32_t>(!(difference <= std::numeric_limits<float>::max()));
+  }
+  return doubtful == 0;
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+[[nodiscard, gnu::target("avx2")]] inline bool certain_block_avx2(const float* actual, const float* expected,
+                                                                  float absolute, float relative) noexcept {
+  return certain_block_here(actual, expected, absolute, relative);
+}
+#endif
+
+[[nodiscard]] inline bool certain_block(const float* actual, const float* expected, float absolute,
+                                        float relative) noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (__builtin_cpu_supports("avx2")) return certain_block_avx2(actual, expected, absolute, relative);
+#endif
+  return certain_block_here(actual, expected, absolute, relative);
+}
+
 template <class T>
 [[nodiscard]] std::uint64_t bits_of(const T& value) noexcept {
   std::uint64_t bits = 0;
@@ -262,6 +291,32 @@ inline void require_valid(const Tolerance& t) {
       break;  // as bytes: a bool of value 2 is wrong
   }
   return d;
+}
+
+/// A quick look at the same elements: true = each of them is right, so that compare() would find none wrong. False says
+/// nothing. For float32 and tolerances of usual size; four times as fast as compare(), since it collects no figures.
+[[nodiscard]] inline bool certainly_right(DType dtype, const void* actual, const void* expected, std::int64_t n,
+                                          const Tolerance& tolerance) noexcept {
+  // Roundings are relative to their results, six of 2^-24 at most, if nothing is as small as subnormal numbers are.
+  if (dtype != DType::float32 || !(tolerance.absolute > 1e-30 && tolerance.absolute < 1e30)) return false;
+  if (!(tolerance.relative == 0 || (tolerance.relative > 1e-6 && tolerance.relative < 0.25))) return false;
+  const auto absolute = static_cast<float>(tolerance.absolute * (1 - 1e-6));
+  const auto relative = static_cast<float>(tolerance.relative * (1 - 1e-6));
+  constexpr auto block = static_cast<std::int64_t>(detail::comparison_block);
+  const auto* a = static_cast<const float*>(actual);
+  const auto* e = static_cast<const float*>(expected);
+  std::int64_t i = 0;
+  for (; i + block <= n; i += block) {
+    if (!detail::certain_block(a + i, e + i, absolute, relative)) return false;
+  }
+  for (; i < n; ++i) {
+    const double difference = std::fabs(static_cast<double>(a[i]) - static_cast<double>(e[i]));
+    if (!(difference <= tolerance.absolute + tolerance.relative * std::fabs(static_cast<double>(e[i]))) ||
+        std::isinf(difference)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 /// Adds one output's figures to those of a launch.

@@ -167,7 +167,7 @@ class Judge {
         return false;
       }
       std::string text;
-      const ErrorFigures figures = buffers_.compare(expected, arguments_, text);
+      const ErrorFigures figures = buffers_.compare(expected, arguments_, record, text);
       std::optional<ErrorFigures>& error = result.verdict.error;
       if (figures.wrong > 0) {
         error = figures;
