@@ -1,6 +1,7 @@
 // The kernels of `cuda_verdicts spread`, timed by hand in one process without any sandbox: the L2 cache is evicted, an
-// event recorded, the kernel launched, an event recorded, 100 times; median. To be set beside the evaluator's medians,
-// and to be run under a profiler (cuda_profile.sh), which cannot look into the evaluator's walls.
+// event recorded, the kernel launched, an event recorded, 100 times; median, with what the events themselves take. To
+// be set beside the evaluator's medians, and to be run under a profiler (cuda_profile.sh), which cannot look into the
+// evaluator's walls.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -33,6 +34,21 @@ int time_by_hand(int runs) {
   cuda::driver::Event after = nullptr;
   api.check(api.event_create(&before, 0), "cuEventCreate");
   api.check(api.event_create(&after, 0), "cuEventCreate");
+  const auto median_of = [&](int count, auto&& launch) {
+    std::vector<double> times;
+    for (int i = -3; i < count; ++i) {
+      judge.evict(flush.address(), flush.bytes());
+      api.check(api.event_record(before, nullptr), "cuEventRecord");
+      launch();
+      api.check(api.event_record(after, nullptr), "cuEventRecord");
+      api.check(api.event_synchronize(after), "the kernel");
+      float ms = 0;
+      api.check(api.event_elapsed(&ms, before, after), "cuEventElapsedTime");
+      if (i >= 0) times.push_back(static_cast<double>(ms));
+    }
+    return cuda_kernels::quantile(times, 0.5);
+  };
+  std::printf("events around nothing: %.5f ms\n", median_of(runs, [] {}));
   std::printf("%-20s | kernel ms by hand (median of %d)\n", "kernel", runs);
   for (const cuda_kernels::Row& row : cuda_kernels::timed_kernels()) {
     const cuda::Compiled code = compiler.compile(row.candidate.source, cuda::plan_prelude(row.task));
@@ -44,7 +60,8 @@ int time_by_hand(int runs) {
     std::vector<std::unique_ptr<cuda::SharedMemory>> memory;
     std::vector<cuda::driver::DevicePointer> pointers;
     const auto add = [&](const kevin::TensorSpec& t) {
-      memory.push_back(std::make_unique<cuda::SharedMemory>(gpu, 4 * static_cast<std::size_t>(kevin::element_count(t.shape))));
+      memory.push_back(
+          std::make_unique<cuda::SharedMemory>(gpu, 4 * static_cast<std::size_t>(kevin::element_count(t.shape))));
       pointers.push_back(memory.back()->address());
     };
     for (const auto& t : row.task.inputs) {
@@ -56,20 +73,11 @@ int time_by_hand(int runs) {
     std::vector<void*> arguments;
     for (auto& p : pointers) arguments.push_back(&p);
     if (row.counted) arguments.push_back(&count);
-    std::vector<double> times;
-    for (int i = -3; i < runs; ++i) {
-      api.check(api.fill8(flush.address(), static_cast<unsigned char>(i), flush.bytes(), nullptr),
-                "evicting the L2 cache");
-      api.check(api.event_record(before, nullptr), "cuEventRecord");
+    const double ms = median_of(runs, [&] {
       api.check(api.launch(kernel, row.blocks[0], row.blocks[1], 1, 256, 1, 1, 0, nullptr, arguments.data(), nullptr),
                 "cuLaunchKernel");
-      api.check(api.event_record(after, nullptr), "cuEventRecord");
-      api.check(api.event_synchronize(after), "the kernel");
-      float ms = 0;
-      api.check(api.event_elapsed(&ms, before, after), "cuEventElapsedTime");
-      if (i >= 0) times.push_back(static_cast<double>(ms));
-    }
-    std::printf("%-20s | %.5f\n", row.name.c_str(), cuda_kernels::quantile(times, 0.5));
+    });
+    std::printf("%-20s | %.5f\n", row.name.c_str(), ms);
     api.check(api.module_unload(module), "cuModuleUnload");
   }
   return 0;

@@ -93,13 +93,28 @@ struct Row {
 };
 
 inline std::vector<Row> timed_kernels() {
-  const std::int64_t big = std::int64_t{1} << 28;
-  const auto blocks = [](std::int64_t n) { return static_cast<unsigned>((n / 4 + 255) / 256); };
-  return {{"float4 ReLU, 1M", elementwise("relu", {"x"}, {1 << 20}), relu(1 << 20), {blocks(1 << 20), 1}},
-          {"float4 ReLU, 64M", elementwise("relu", {"x"}, {1 << 26}), relu(1 << 26), {blocks(1 << 26), 1}},
-          {"float4 ReLU, 256M", elementwise("relu", {"x"}, {big}), relu(big), {blocks(big), 1}},
-          {"float4 add, 256M", elementwise("add_tensor", {"a", "b"}, {big}), add(big), {blocks(big), 1}},
-          {"tiled product, 2048", elementwise("matmul", {"a", "b"}, {2048, 2048}), matmul(2048), {32, 32}, false}};
+  std::vector<Row> rows;
+  for (const int millions : {1, 16, 32, 64, 256}) {
+    const std::int64_t n = std::int64_t{millions} << 20;
+    const auto blocks = static_cast<unsigned>((n / 4 + 255) / 256);
+    rows.push_back(
+        {"float4 ReLU, " + std::to_string(millions) + "M", elementwise("relu", {"x"}, {n}), relu(n), {blocks, 1}});
+    if (millions == 16 || millions == 256) {
+      rows.push_back({"float4 add, " + std::to_string(millions) + "M",
+                      elementwise("add_tensor", {"a", "b"}, {n}),
+                      add(n),
+                      {blocks, 1}});
+    }
+  }
+  for (const int n : {512, 2048}) {
+    const auto blocks = static_cast<unsigned>(n / 64);
+    rows.push_back({"tiled product, " + std::to_string(n),
+                    elementwise("matmul", {"a", "b"}, {n, n}),
+                    matmul(n),
+                    {blocks, blocks},
+                    false});
+  }
+  return rows;
 }
 
 }  // namespace cuda_kernels

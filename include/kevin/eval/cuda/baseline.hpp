@@ -12,6 +12,7 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/eval/cuda/judge_options.hpp"
+#include "kevin/eval/cuda/runner_protocol.hpp"
 #include "kevin/eval/cuda/station.hpp"
 #include "kevin/eval/cuda/task_buffers.hpp"
 #include "kevin/eval/memory_file.hpp"
@@ -42,22 +43,20 @@ class Baseline {
   /// Whether this LibTorch tells the handle of a stream.
   [[nodiscard]] static constexpr bool can_capture() noexcept { return has_handle<c10::Stream>(); }
 
-  /// One run on a set of buffers; milliseconds between the GPU's events around it. `cold`: after the L2 cache was
-  /// filled with something else; otherwise after another, untimed run. `expected` receives the outputs.
-  [[nodiscard]] double run(std::size_t set, bool cold, std::vector<torch::Tensor>& expected) {
+  /// One run on a set of buffers; milliseconds between the GPU's events around it. `flags`: one of protocol::Run's
+  /// cold, dirty, warm; and nothing. `expected` receives the outputs.
+  [[nodiscard]] double run(std::size_t set, std::uint64_t flags, std::vector<torch::Tensor>& expected) {
     const DriverApi& api = station_.gpu.api();
     expected.clear();
     if (kind_ == BaselineKind::eager_graph) capture(set);
     const driver::Stream stream = kind_ == BaselineKind::eager ? nullptr : handle(*stream_);
-    if (cold) {
-      api.check(api.fill8(station_.flush->address(), static_cast<unsigned char>(eval::secret_bits()),
-                          station_.flush->bytes(), stream),
-                "evicting the L2 cache");
-    } else {
-      forward(set, stream, expected);
-    }
+    const SharedMemory& other = *station_.flush;
+    if ((flags & protocol::Run::cold) != 0) station_.kernels.evict(other.address(), other.bytes(), stream);
+    if ((flags & protocol::Run::dirty) != 0)
+      api.check(api.fill8(other.address(), 0, other.bytes(), stream), "evicting the L2 cache");
+    if ((flags & protocol::Run::warm) != 0) forward(set, stream, expected);
     api.check(api.event_record(station_.events[0], stream), "cuEventRecord");
-    forward(set, stream, expected);
+    if ((flags & protocol::Run::nothing) == 0) forward(set, stream, expected);
     api.check(api.event_record(station_.events[1], stream), "cuEventRecord");
     api.check(api.event_synchronize(station_.events[1]), "the reference");
     float ms = 0;

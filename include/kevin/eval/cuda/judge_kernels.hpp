@@ -161,6 +161,31 @@ extern "C" __global__ void kevin_fill(u64* out, u64 words, u64 word) {
   for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += (u64)gridDim.x * blockDim.x) out[i] = word;
 }
 
+// Reads `count` vectors, so that the caches hold them and nothing else.
+extern "C" __global__ void __launch_bounds__(256) kevin_read(uint4* from, u64 count, u32 never) {
+  u32 any = 0;
+#pragma unroll 4
+  for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += (u64)gridDim.x * blockDim.x) {
+    const uint4 v = from[i];
+    any |= v.x | v.y | v.z | v.w;
+  }
+  if (any == never) from->x = any;
+}
+
+// Frees the cache lines of memory whose content does not matter, without writing them back: the cache is then empty, as
+// it is after a profiler invalidated it. Full of lines that are still valid, it would treat what a kernel streams through
+// it (evict first) worse than that. A cache of two halves may hold a line in both, and a discard reaches the half that
+// its multiprocessor is at: so every line is discarded from four places.
+extern "C" __global__ void __launch_bounds__(256) kevin_discard(uint4* from, u64 count) {
+#if __CUDA_ARCH__ >= 800
+  for (u32 place = 0; place < 4; ++place) {
+    const u64 block = (blockIdx.x + 37 * place) % gridDim.x;
+    for (u64 i = 8 * (block * blockDim.x + threadIdx.x); i < count; i += 8 * (u64)gridDim.x * blockDim.x)
+      asm volatile("discard.global.L2 [%0], 128;" ::"l"(from + i) : "memory");
+  }
+#endif
+}
+
 // Writes over what a candidate may have left in shared memory and in thread-local memory.
 extern "C" __global__ void __launch_bounds__(1024) kevin_scrub(u32 value) {
   extern __shared__ u32 shared[];
@@ -310,6 +335,8 @@ class JudgeKernels {
                                   {&fill_, "kevin_fill"},
                                   {&clear_, "kevin_clear"},
                                   {&around_, "kevin_around"},
+                                  {&read_, "kevin_read"},
+                                  {&discard_, "kevin_discard"},
                                   {&compare_, "kevin_compare"}}) {
       api.check(api.module_function(function, module_, name), name);
     }
@@ -338,6 +365,16 @@ class JudgeKernels {
     if (words == 0) return;
     void* arguments[] = {&out, &words, &word};
     start(fill_, words, arguments);
+  }
+
+  /// Empties the L2 cache by way of `other` memory, `bytes` of it (a multiple of 128, as is the address), whose content
+  /// is lost.
+  void evict(driver::DevicePointer other, std::uint64_t bytes, driver::Stream stream = nullptr) const {
+    std::uint64_t vectors = bytes / 16;
+    std::uint32_t never = 1;
+    void* arguments[] = {&other, &vectors, &never};
+    start(read_, vectors, arguments, 256, stream);
+    start(discard_, vectors / 8, arguments, 256, stream);
   }
 
   void clear(driver::DevicePointer tally) const {
@@ -382,16 +419,18 @@ class JudgeKernels {
   }
 
  private:
-  void start(driver::Function f, std::uint64_t items, void** arguments, unsigned threads = 256) const {
+  void start(driver::Function f, std::uint64_t items, void** arguments, unsigned threads = 256,
+             driver::Stream stream = nullptr) const {
     const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((items + threads - 1) / threads, blocks_));
     const DriverApi& api = gpu_.api();
-    api.check(api.launch(f, blocks, 1, 1, threads, 1, 1, 0, nullptr, arguments, nullptr),
+    api.check(api.launch(f, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr),
               "launching a kernel of the judge");
   }
 
   const Gpu& gpu_;
   driver::Module module_ = nullptr;
-  driver::Function draw_ = nullptr, fill_ = nullptr, clear_ = nullptr, around_ = nullptr, compare_ = nullptr;
+  driver::Function draw_ = nullptr, fill_ = nullptr, clear_ = nullptr, around_ = nullptr, compare_ = nullptr,
+                   read_ = nullptr, discard_ = nullptr;
   unsigned blocks_ = 0;
 };
 

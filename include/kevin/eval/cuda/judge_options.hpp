@@ -22,8 +22,9 @@ enum class Protocol {
 
 /// The name that figures carry; its number changes when figures of two versions are not to be compared.
 [[nodiscard]] constexpr std::string_view name_of(Protocol p) noexcept {
-  return p == Protocol::kevin ? "kevin-gpu-1 (events, cold L2, plain launches, eager baseline, fresh inputs)"
-                              : "kernelbench (events, cold L2, plain launches, eager baseline, one input set)";
+  return p == Protocol::kevin
+             ? "kevin-gpu-2 (events, cold L2, plain launches, eager baseline, fresh inputs)"
+             : "kernelbench (events, cold L2 by writing, plain launches, eager baseline, one input set)";
 }
 
 /// What a candidate's speedup is measured against.
@@ -77,7 +78,7 @@ struct Judgement {
   double timing_ms = 0;     ///< the timed runs
   double candidate_ms = 0;  ///< inside the candidate's launches, all of them
   double baseline_ms = 0;   ///< inside the timed runs of the reference
-  double floor_ms = 0;      ///< what the clock shows for an empty plan
+  double floor_ms = 0;      ///< what the clock shows for an empty plan; taken off each sample in kevin's protocol
   std::uint64_t bytes = 0;  ///< of all arguments: what has to pass through memory at least once
   std::vector<LaunchFigures> kernels;
   Variants variants;  ///< with JudgeOptions::variants

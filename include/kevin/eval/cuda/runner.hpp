@@ -146,11 +146,11 @@ class Runner {
   }
 
   /// Readies the launches. `figures` receives what each kernel needs.
-  [[nodiscard]] CallResult program(const LaunchPlan& plan, std::uint64_t l2_bytes,
-                                   std::vector<protocol::KernelFigures>& figures, double limit_ms) {
+  [[nodiscard]] CallResult program(const LaunchPlan& plan, std::vector<protocol::KernelFigures>& figures,
+                                   double limit_ms) {
     const std::vector<std::byte> bytes = encode_program(plan);
     std::memcpy(mailbox_, bytes.data(), bytes.size());
-    const CallResult result = call({protocol::Kind::program, 0, 0, l2_bytes, 0}, {}, limit_ms);
+    const CallResult result = call({protocol::Kind::program, 0, 0, 0, 0}, {}, limit_ms);
     figures.resize(plan.launches.size());
     if (result.end == End::done) std::memcpy(figures.data(), mailbox_, figures.size() * sizeof figures[0]);
     return result;
@@ -161,13 +161,20 @@ class Runner {
     return call({protocol::Kind::run, 0, set, flags, poison}, {}, limit_ms);
   }
 
-  /// Forgets the candidate. `scrubber`: a file with the cubin of kevin_scrub; `blocks` of it with `shared` bytes each
-  /// fill every multiprocessor.
-  [[nodiscard]] CallResult reset(int scrubber, std::size_t bytes, std::uint32_t blocks, std::uint32_t shared,
-                                 double limit_ms) {
+  /// Gives it the judge's own kernels, `bytes` of cubin in `file`; once, before anything else. `shared`: bytes that a
+  /// block can have.
+  [[nodiscard]] CallResult equip(int file, std::size_t bytes, std::uint64_t l2_bytes, std::uint32_t multiprocessors,
+                                 std::uint32_t shared, double limit_ms) {
+    equipped_ = true;
+    const int files[] = {file};
+    return call({protocol::Kind::equip, multiprocessors, bytes, l2_bytes, shared}, files, limit_ms);
+  }
+  [[nodiscard]] bool equipped() const noexcept { return equipped_; }
+
+  /// Forgets the candidate.
+  [[nodiscard]] CallResult reset(double limit_ms) {
     ++candidates_;
-    const int files[] = {scrubber};
-    return call({protocol::Kind::reset, blocks, bytes, shared, 0}, files, limit_ms);
+    return call({protocol::Kind::reset, 0, 0, 0, 0}, {}, limit_ms);
   }
 
   /// How many candidates it has forgotten.
@@ -248,6 +255,7 @@ class Runner {
   eval::Descriptor control_;
   std::byte* mailbox_ = nullptr;
   std::size_t candidates_ = 0;
+  bool equipped_ = false;
 };
 
 }  // namespace kevin::cuda

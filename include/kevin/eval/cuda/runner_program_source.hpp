@@ -5,8 +5,8 @@
 
 namespace kevin::cuda::detail {
 
-/// The part of the runner's program (runner_source.hpp) that takes a launch plan, as encode_program() wrote it, and readies
-/// it: scratch memory, tensor maps, arguments for every set of buffers, kernels and their attributes.
+/// The part of the runner's program (runner_source.hpp) that takes a launch plan, as encode_program() wrote it, and
+/// readies it: scratch memory, tensor maps, arguments for every set of buffers, kernels and their attributes.
 inline constexpr std::string_view runner_program_source = R"runner(
 struct Reader {
   const unsigned char* at;
@@ -33,7 +33,7 @@ u64 address_of(std::size_t set, u32 buffer, std::int64_t offset) {
 }
 
 // Layout: {launches, scratches, maps, 0}, scratch sizes, maps, then each launch.
-void take_program(const Request& q) {
+void take_program() {
   forget_program();
   Reader in{mailbox, mailbox_bytes};
   const u32 count = in.get<u32>(), scratches = in.get<u32>(), maps = in.get<u32>();
@@ -127,10 +127,6 @@ void take_program(const Request& q) {
   }
   for (Launch& l : launches) l.config.attributes = l.attributes;
   graphs.assign(sets, nullptr);
-  if (flush_memory == 0) {
-    flush_bytes = 2 * q.b;
-    if (flush_bytes != 0 && cuMemAlloc(&flush_memory, flush_bytes) != 0) fail(2, at_flush);
-  }
   std::memcpy(mailbox, figures.data(), figures.size() * sizeof(Figures));
 }
 

@@ -14,18 +14,20 @@ enum class Kind : std::uint32_t {
   buffers = 1,  ///< descriptors {buffers...}, mailbox {Buffer...}; a = sets; map them all
   load = 2,     ///< descriptor {cubin}, a = its bytes, count = tags, mailbox {names, each ended by NUL}; load afresh
   plan = 3,     ///< a = tag of the stand-in addresses, count = the task's arguments; mailbox then holds the Book
-  program = 4,  ///< mailbox {program, see encode_program}; b = bytes of the L2 cache. Ready the launches for every set
+  program = 4,  ///< mailbox {program, see encode_program}; ready the launches for every set
   run = 5,      ///< a = set, b = Run flags, c = word to fill scratch memory with; one run of the plan, waited for
-  reset = 6,    ///< descriptor {cubin with kevin_scrub}, a = its bytes, b = shared memory of a block, count = blocks:
-                ///< forget the candidate, so that another one can have the process
+  reset = 6,    ///< forget the candidate, so that another one can have the process
+  equip = 7,    ///< descriptor {cubin of the judge's kernels}, a = its bytes, b = bytes of the L2 cache, c =
+                ///< shared memory that a block can have, count = multiprocessors; once, before any candidate
 };
 
 /// Flags of a run.
 struct Run {
-  static constexpr std::uint64_t cold = 1;     ///< evict the L2 cache before
+  static constexpr std::uint64_t cold = 1;     ///< empty the L2 cache before
   static constexpr std::uint64_t graph = 2;    ///< replay a CUDA graph instead of launching one by one
   static constexpr std::uint64_t warm = 8;     ///< run the plan once untimed right before
   static constexpr std::uint64_t nothing = 4;  ///< launch nothing: what the clock shows for an empty plan
+  static constexpr std::uint64_t dirty = 16;   ///< fill the L2 cache before with what has yet to be written to memory
 };
 
 struct Request {

@@ -38,7 +38,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-enum Kind : u32 { buffers = 1, load = 2, plan = 3, program = 4, run = 5, reset = 6 };
+enum Kind : u32 { buffers = 1, load = 2, plan = 3, program = 4, run = 5, reset = 6, equip = 7 };
 struct Request { u32 kind, count; u64 a, b, c; };
 enum Status : u32 { ok = 0, cuda = 1, failed = 2, ready = 3 };
 enum Step : u32 { none, at_start, at_map, at_load, at_plan, at_function, at_scratch, at_tensor_map, at_launch, at_wait, at_flush };
@@ -133,9 +133,18 @@ struct Launch {
 std::vector<Launch> launches;
 std::vector<void*> graphs;  // for each set, once made
 std::vector<Mapped> scratch;
-u64 flush_memory = 0;
 u64 book_memory = 0;
-std::size_t flush_bytes = 0;
+
+// ---- the judge's own kernels, and what they work on ----
+struct Tools {
+  void* read = nullptr;
+  void* discard = nullptr;
+  void* scrub = nullptr;
+  u64 memory = 0;  // twice the L2 cache
+  std::size_t bytes = 0;
+  u32 multiprocessors = 0, shared = 0;
+};
+Tools tools;
 
 void forget_program() {
   for (void* g : graphs) if (g != nullptr) cuGraphExecDestroy(g);
@@ -213,14 +222,25 @@ void* graph_of(std::size_t set) {
   return graphs[set];
 }
 
+int empty_cache() {
+  if (tools.bytes == 0) return 0;
+  u64 count = tools.bytes / 16;
+  u32 never = 1;
+  void* arguments[] = {&tools.memory, &count, &never};
+  LaunchConfig config{{8 * tools.multiprocessors, 1, 1}, {256, 1, 1}, 0, stream, nullptr, 0};
+  const int result = cuLaunchKernelEx(&config, tools.read, arguments, nullptr);
+  return result != 0 ? result : cuLaunchKernelEx(&config, tools.discard, arguments, nullptr);
+}
+
 double run_once(const Request& q) {
-  if (q.a >= sets || launches.empty()) fail(EINVAL, at_launch, 0, failed);
+  if (q.a >= sets || launches.empty() || tools.read == nullptr) fail(EINVAL, at_launch, 0, failed);
   const auto ours = [](int r) { if (r != 0) fail(r, at_flush); };
   void* graph = (q.b & 2) != 0 && (q.b & 4) == 0 ? graph_of(q.a) : nullptr;
   for (const Mapped& s : scratch) ours(cuMemsetD32Async(s.room + guard, static_cast<unsigned>(q.c), s.size / 4, stream));
-  if ((q.b & 1) != 0 && flush_bytes != 0) {
-    ours(cuMemsetD8Async(flush_memory, static_cast<unsigned char>(q.c), flush_bytes, stream));
+  if ((q.b & 17) != 0) {
     ours(cuCtxResetPersistingL2Cache());
+    if ((q.b & 16) != 0) ours(cuMemsetD8Async(tools.memory, 0, tools.bytes, stream));
+    else ours(empty_cache());
   }
   const auto launch = [&] {
     if (graph == nullptr) return launch_all(q.a);
@@ -236,30 +256,39 @@ double run_once(const Request& q) {
   return ms;
 }
 
+void take_tools(const Request& q, int file) {
+  const auto ours = [](int r) { if (r != 0) fail(r, at_flush); };
+  void* image = mmap(nullptr, q.a, PROT_READ, MAP_PRIVATE, file, 0);
+  if (image == MAP_FAILED) fail(errno, at_flush, 0, failed);
+  void* loaded = nullptr;
+  const int result = cuModuleLoadData(&loaded, image);
+  munmap(image, q.a);
+  ours(result);
+  tools.multiprocessors = q.count;
+  tools.shared = static_cast<u32>(q.c);
+  ours(cuModuleGetFunction(&tools.read, loaded, "kevin_read"));
+  ours(cuModuleGetFunction(&tools.discard, loaded, "kevin_discard"));
+  ours(cuModuleGetFunction(&tools.scrub, loaded, "kevin_scrub"));
+  ours(cuFuncSetAttribute(tools.scrub, 8, static_cast<int>(tools.shared)));
+  tools.bytes = 2 * q.b / 128 * 128;
+  if (tools.bytes == 0) return;
+  ours(cuMemAlloc(&tools.memory, tools.bytes));
+  ours(cuMemsetD8Async(tools.memory, 0, tools.bytes, stream));
+}
+
 // Nothing of a candidate that came to rest is left for the next one: its module, its mappings and its scratch memory go,
 // and shared memory, thread-local memory and our own buffers are written over.
-void forget_candidate(const Request& q, int file) {
-  static void* scrubber = nullptr;
-  static void* scrub = nullptr;
+void forget_candidate() {
   forget_program();
   if (module != nullptr) cuModuleUnload(module);
   module = nullptr;
   unmap_all();
   const auto ours = [](int r) { if (r != 0) fail(r, at_flush); };
-  if (scrubber == nullptr) {
-    void* image = mmap(nullptr, q.a, PROT_READ, MAP_PRIVATE, file, 0);
-    if (image == MAP_FAILED) fail(errno, at_flush, 0, failed);
-    const int result = cuModuleLoadData(&scrubber, image);
-    munmap(image, q.a);
-    ours(result);
-    ours(cuModuleGetFunction(&scrub, scrubber, "kevin_scrub"));
-    ours(cuFuncSetAttribute(scrub, 8, static_cast<int>(q.b)));
-  }
   unsigned value = 0;
   void* arguments[] = {&value};
-  LaunchConfig config{{q.count, 1, 1}, {1024, 1, 1}, static_cast<u32>(q.b), stream, nullptr, 0};
-  ours(cuLaunchKernelEx(&config, scrub, arguments, nullptr));
-  if (flush_memory != 0) ours(cuMemsetD8Async(flush_memory, 0, flush_bytes, stream));
+  LaunchConfig config{{2 * tools.multiprocessors, 1, 1}, {1024, 1, 1}, tools.shared, stream, nullptr, 0};
+  ours(cuLaunchKernelEx(&config, tools.scrub, arguments, nullptr));
+  if (tools.memory != 0) ours(cuMemsetD8Async(tools.memory, 0, tools.bytes, stream));
   if (book_memory != 0) ours(cuMemsetD8Async(book_memory, 0, book_bytes, stream));
   ours(cuStreamSynchronize(stream));
 }
@@ -294,11 +323,12 @@ void serve() {
         load_module(q, files[0]);
         break;
       case plan: run_plan(q); break;
-      case program: take_program(q); break;
+      case program: take_program(); break;
       case run: ms = run_once(q); break;
-      case reset:
+      case reset: forget_candidate(); break;
+      case equip:
         if (files.size() != 1) fail(EPROTO, at_flush, 0, failed);
-        forget_candidate(q, files[0]);
+        take_tools(q, files[0]);
         break;
       default: fail(EPROTO, none, 0, failed);
     }

@@ -67,6 +67,13 @@ class Session {
     const std::vector<int> files = buffers_->descriptors();
     const std::vector<protocol::Buffer> layout = buffers_->layout();
     lap(result.setup_ms);
+    if (!runner_->equipped()) {
+      const auto multiprocessors = static_cast<std::uint32_t>(station_.gpu.attribute(driver::multiprocessors));
+      if (!accept(runner_->equip(station_.own_code.get(), station_.own_code_bytes, station_.l2_bytes, multiprocessors,
+                                 limits_.shared, options_.start_ms))) {
+        return !lost_;
+      }
+    }
     if (!accept(runner_->map(files, layout, buffers_->sets(), options_.start_ms))) return !lost_;
     if (!accept(runner_->load(image_->get(), image_bytes_, tagged.tags, options_.start_ms))) return !lost_;
     if (!make_plan(tagged.kernels)) return !lost_;
@@ -97,9 +104,7 @@ class Session {
         runner_->candidates() + 1 >= options_.candidates_per_runner) {
       return nullptr;
     }
-    last_ = runner_->reset(station_.own_code.get(), station_.own_code_bytes,
-                           2 * static_cast<std::uint32_t>(station_.gpu.attribute(driver::multiprocessors)),
-                           limits_.shared, options_.start_ms);
+    last_ = runner_->reset(options_.start_ms);
     return last_.end == CallResult::End::done ? std::move(runner_) : nullptr;
   }
 
@@ -154,7 +159,7 @@ class Session {
       return false;
     }
     plan_ = std::move(std::get<LaunchPlan>(read));
-    if (!accept(runner_->program(plan_, station_.l2_bytes, figures_, options_.start_ms))) return false;
+    if (!accept(runner_->program(plan_, figures_, options_.start_ms))) return false;
     for (std::size_t i = 0; i < plan_.launches.size(); ++i) {
       const PlannedLaunch& l = plan_.launches[i];
       const protocol::KernelFigures& f = figures_[i];
@@ -199,16 +204,22 @@ class Session {
     return true;
   }
 
+  /// How the L2 cache is emptied before a timed run: KernelBench writes other memory, which leaves it full of what has
+  /// yet to go to memory.
+  [[nodiscard]] std::uint64_t eviction() const {
+    return options_.protocol == Protocol::kevin ? protocol::Run::cold : protocol::Run::dirty;
+  }
+
   /// One timed run of the reference.
   [[nodiscard]] double time_baseline(std::size_t set, std::vector<torch::Tensor>& expected) {
-    const double ms = baseline_->run(set, true, expected);
+    const double ms = baseline_->run(set, eviction(), expected);
     result.baseline_ms += ms;
     return ms;
   }
 
   /// One timed run of the candidate. Its module's own variables have been reset before the first.
   [[nodiscard]] bool time_candidate(std::size_t set, double& ms) {
-    if (!launch(set, protocol::Run::cold)) return false;
+    if (!launch(set, eviction())) return false;
     ms = last_.event_ms;
     beside_.push_back(last_.wall_ms - last_.event_ms);
     return true;
@@ -219,17 +230,18 @@ class Session {
   void measure() {
     // Afresh: what the module kept from the checked runs is gone.
     if (!accept(runner_->load(image_->get(), image_bytes_, *tags_, options_.start_ms))) return;
-    if (!accept(runner_->program(plan_, station_.l2_bytes, figures_, options_.start_ms))) return;
+    if (!accept(runner_->program(plan_, figures_, options_.start_ms))) return;
     baseline_.emplace(station_, *buffers_, options_.baseline);
     const bool fresh = options_.protocol == Protocol::kevin;
     Rng order(eval::secret_bits());
     std::vector<double> candidate;
     std::vector<double> baseline;
-    std::vector<double> floor;
     double spent = 0;
     double overhead = 0;
     bool candidate_first = false;
     const std::size_t sets = fresh ? buffers_->sets() : 1;
+    double baseline_floor = 0;
+    if (!measure_floors(baseline_floor)) return;
     for (std::int64_t round = -1;; ++round) {  // round -1 warms up both sides and is not counted
       if (!candidate.empty() && eval::milliseconds(eval::WallClock::now() - start_) >= options_.evaluation_ms) break;
       if (candidate.empty() && !in_time()) return;
@@ -256,19 +268,14 @@ class Session {
         result.verdict.flags.emplace_back("failed_while_timed");
         return;
       }
-      if (floor.size() < 5) {
-        if (!accept(runner_->run(0, protocol::Run::nothing | protocol::Run::cold, 0, options_.launch_ms))) return;
-        floor.push_back(last_.event_ms);
-        beside_nothing_.push_back(last_.wall_ms - last_.event_ms);
-      }
       double inside = 0;
       for (std::size_t s = 0; s < sets; ++s) inside += ours[s] + theirs[s];
       spent += inside;
       overhead += eval::milliseconds(eval::WallClock::now() - begin) - inside;
       if (round < 0) continue;
       for (std::size_t s = 0; s < sets; ++s) {
-        candidate.push_back(std::max(ours[s], resolution_ms));
-        baseline.push_back(std::max(theirs[s], resolution_ms));
+        candidate.push_back(std::max(ours[s] - (fresh ? result.floor_ms : 0), resolution_ms));
+        baseline.push_back(std::max(theirs[s] - (fresh ? baseline_floor : 0), resolution_ms));
       }
       Verdict& v = result.verdict;
       v.candidate = eval::summarize(candidate);
@@ -276,7 +283,6 @@ class Session {
       if (fresh ? eval::enough(options_.timing, *v.candidate, *v.baseline, spent, overhead) : last) break;
     }
     Verdict& v = result.verdict;
-    result.floor_ms = eval::summarize(floor).median_ms;
     compare_clocks(candidate);
     v.speedup = v.baseline->median_ms / v.candidate->median_ms;
     if (v.candidate->samples < 6) v.flags.emplace_back("few_samples");
@@ -290,6 +296,22 @@ class Session {
       v.flags.emplace_back("faster_than_memory");
     if (station_.throttle.throttled()) v.flags.emplace_back("throttled");
     if (options_.variants) measure_variants();
+  }
+
+  /// What the events of both sides show when there is nothing between them: the least of several, so that nobody is
+  /// given more than their due.
+  [[nodiscard]] bool measure_floors(double& baseline_floor) {
+    result.floor_ms = baseline_floor = 1e9;
+    std::vector<torch::Tensor> none;
+    for (int i = -1; i < 7; ++i) {
+      const double theirs = baseline_->run(0, protocol::Run::nothing | eviction(), none);
+      if (!accept(runner_->run(0, protocol::Run::nothing | eviction(), 0, options_.launch_ms))) return false;
+      if (i < 0) continue;
+      baseline_floor = std::min(baseline_floor, theirs);
+      result.floor_ms = std::min(result.floor_ms, last_.event_ms);
+      beside_nothing_.push_back(last_.wall_ms - last_.event_ms);
+    }
+    return true;
   }
 
   /// The events lie in the driver's memory of the candidate's own context. Should it have got hold of them, then what
@@ -306,21 +328,22 @@ class Session {
   void measure_variants() {
     using protocol::Run;
     constexpr int samples = 9;
+    const double floor = options_.protocol == Protocol::kevin ? result.floor_ms : 0;
     const auto candidate = [&](std::uint64_t flags, std::optional<Timing>& into) {
       std::vector<double> times;
       for (int i = -1; i < samples; ++i) {
         if (!launch(0, flags)) return false;
-        if (i >= 0) times.push_back(last_.event_ms);
+        if (i >= 0) times.push_back(std::max(last_.event_ms - floor, resolution_ms));
       }
       into = eval::summarize(times);
       return true;
     };
-    const auto reference = [&](Baseline& baseline, bool cold, std::optional<Timing>& into) {
+    const auto reference = [&](Baseline& baseline, std::uint64_t flags, std::optional<Timing>& into) {
       std::vector<double> times;
       std::vector<torch::Tensor> expected;
       for (int i = -1; i < samples; ++i) {
-        const double ms = baseline.run(0, cold, expected);
-        if (i >= 0) times.push_back(ms);
+        const double ms = baseline.run(0, flags, expected);
+        if (i >= 0) times.push_back(std::max(ms - floor, resolution_ms));
       }
       into = eval::summarize(times);
     };
@@ -333,10 +356,10 @@ class Session {
     }
     if (!check(0, buffers_->expected(0), false)) return;
     Baseline eager(station_, *buffers_, BaselineKind::eager);
-    reference(eager, false, v.eager_warm);
+    reference(eager, Run::warm, v.eager_warm);
     if (!Baseline::can_capture()) return;
     Baseline captured(station_, *buffers_, BaselineKind::eager_graph);
-    reference(captured, true, v.eager_graph);
+    reference(captured, Run::cold, v.eager_graph);
   }
 
   static constexpr double resolution_ms = 5e-4;  ///< of the GPU's events

@@ -49,11 +49,11 @@ struct Station {
   RunnerPool& runners;
   JudgeKernels kernels;
   MemoryPool memory;
-  eval::Descriptor own_code;  ///< a file with the judge's cubin, which has the runners' scrubber too
+  eval::Descriptor own_code;  ///< a file with the judge's cubin, which has the runners' tools too
   std::size_t own_code_bytes;
   std::uint64_t l2_bytes;
   ThrottleWatch throttle;
-  std::unique_ptr<SharedMemory> flush;  ///< twice the L2 cache; written to evict it
+  std::unique_ptr<SharedMemory> flush;  ///< twice the L2 cache; its content does not matter
   std::array<driver::Event, 2> events{};
   double peak_bytes_per_ms = 0;  ///< nominal speed of the memory; 0 = unknown
 
