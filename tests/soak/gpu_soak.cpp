@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <set>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   };
   try {
     kevin::cuda::EvaluatorOptions options;
-    options.judge.launch_ms = 300;
+    options.judge.launch_ms = 1500;  // a trap has been seen to take the driver more than half a second
     options.judge.timing.max_rounds = 10;
     options.spares = 3;
     kevin::cuda::Evaluator evaluator(options);
@@ -102,10 +102,23 @@ int main(int argc, char** argv) {
     };
     double used_early = 0;
     std::size_t descriptors_early = 0;
-    double worst = 0;
+    struct Times {
+      std::size_t count = 0;
+      double fault = 0;   ///< the longest evaluation of it
+      double honest = 0;  ///< the longest of an honest one after it
+    };
+    std::map<std::string, Times> times;
+    std::vector<double> honest_ms;
+    const auto milliseconds_since = [](std::chrono::steady_clock::time_point begin) {
+      return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    };
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
     for (std::size_t i = 0; i < count; ++i) {
+      if (i % 50 == 0 && i > 0) std::printf("%zu faults, %zu wrong\n", i, wrong);
       kevin::Rng rng(seed, "soak", i);
       const std::size_t which = rng.below(faults.size() + 1);
+      Times& t = times[which < faults.size() ? faults[which].name : "runner killed from outside"];
+      const auto begin = std::chrono::steady_clock::now();
       if (which == faults.size()) {  // a runner is killed from outside while an honest candidate is judged
         std::thread killer([&] {
           std::this_thread::sleep_for(std::chrono::milliseconds(rng.below(15)));
@@ -120,10 +133,12 @@ int main(int argc, char** argv) {
         if (v.stage != c.stage || (!c.reasons.empty() && std::count(c.reasons.begin(), c.reasons.end(), v.reason) == 0))
           complain(c.name + ": " + std::string(to_string(v.stage)) + ' ' + v.reason + ' ' + v.diagnostics);
       }
+      ++t.count;
+      t.fault = std::max(t.fault, milliseconds_since(begin));
       const auto before = std::chrono::steady_clock::now();
       const kevin::Verdict v = evaluator.evaluate(task, honest, rng());
-      worst =
-          std::max(worst, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - before).count());
+      honest_ms.push_back(milliseconds_since(before));
+      t.honest = std::max(t.honest, honest_ms.back());
       if (!v.correct()) complain("the honest candidate after number " + std::to_string(i) + ": " + v.reason);
       if (i == std::min<std::size_t>(count / 5, 40)) {
         std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -133,10 +148,18 @@ int main(int argc, char** argv) {
     }
     std::this_thread::sleep_for(std::chrono::seconds(2));  // spares are there, used ones are gone
     const double used = used_mib();
+    std::printf("%-34s | times | longest ms | longest honest verdict after it, ms\n", "fault");
+    for (const auto& [name, t] : times)
+      std::printf("%-34s | %5zu | %10.0f | %6.0f\n", name.c_str(), t.count, t.fault, t.honest);
+    std::sort(honest_ms.begin(), honest_ms.end());
+    const auto quantile = [&](double q) {
+      return honest_ms.empty() ? 0 : honest_ms[static_cast<std::size_t>(q * static_cast<double>(honest_ms.size() - 1))];
+    };
     std::printf(
-        "%zu faults: GPU memory in use %.0f MiB, then %.0f MiB; descriptors %zu, then %zu; the slowest honest verdict "
-        "after a fault took %.0f ms\n",
-        count, used_early, used, descriptors_early, open_descriptors(), worst);
+        "%zu faults: GPU memory in use %.0f MiB, then %.0f MiB; descriptors %zu, then %zu; honest verdicts after a "
+        "fault: "
+        "median %.0f ms, 90 %% within %.0f ms, the slowest %.0f ms\n",
+        count, used_early, used, descriptors_early, open_descriptors(), quantile(0.5), quantile(0.9), quantile(1));
     if (used > used_early + 600) complain("GPU memory is left behind");  // one context more or less
     if (open_descriptors() > descriptors_early + 8) complain("descriptors leaked");
     if (children("kevin-gpu-runner").size() > options.spares + 1) complain("runners are left over");

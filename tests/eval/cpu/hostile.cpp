@@ -17,7 +17,7 @@ namespace {
 cpu::EvaluatorOptions options(int threads) {
   cpu::EvaluatorOptions o;
   o.judge.threads = threads;
-  o.judge.launch_ms = 300;
+  o.judge.launch_ms = 600;
   o.judge.memory = std::uint64_t{256} << 20;
   o.judge.timing.max_rounds = 8;
   o.compiler.time_limit = std::chrono::milliseconds(4000);
