@@ -5,6 +5,7 @@
 //   cuda_verdicts throughput   256 distinct candidates on tasks of 1M elements, over numbers of compile processes
 //   cuda_verdicts errors       a compile error; faults, and the honest verdict after each
 //   cuda_verdicts spread       the same kernel judged 30 times: ReLU, add, tiled matrix product
+//   cuda_verdicts outliers     a kernel of a few microseconds judged 2,000 times: every verdict far from the others
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -172,6 +173,37 @@ int spread() {
   return 0;
 }
 
+int outliers() {
+  const std::int64_t n = 1 << 20;
+  const Task task = elementwise("relu", {"x"}, {n});
+  kevin::cuda::Evaluator evaluator;
+  std::vector<kevin::cuda::Evaluation> all;
+  std::vector<double> speedups;
+  for (int i = 0; i < 2000; ++i) {
+    all.push_back(evaluator.evaluate_in_detail(task, relu(n), static_cast<std::uint64_t>(i)));
+    const Verdict& v = all.back().verdict;
+    if (!v.correct()) return std::printf("%s\n%s\n", v.reason.c_str(), v.diagnostics.c_str()), 1;
+    speedups.push_back(*v.speedup);
+  }
+  const double median = quantile(speedups, 0.5);
+  std::printf("speedups of 2000 verdicts: %.3f to %.3f; median %.3f; 0.1 %% below %.3f, 0.1 %% above %.3f\n",
+              quantile(speedups, 0), quantile(speedups, 1), median, quantile(speedups, 0.001),
+              quantile(speedups, 0.999));
+  std::size_t far = 0;
+  for (const auto& e : all) {
+    const Verdict& v = e.verdict;
+    if (*v.speedup<1.2 * median&& * v.speedup> median / 1.2) continue;
+    std::printf("far: speedup %.3f, kernel %.5f ms [%.5f, %.5f], eager %.5f ms [%.5f, %.5f], empty plan %.5f ms",
+                *v.speedup, v.candidate->median_ms, v.candidate->low_ms, v.candidate->high_ms, v.baseline->median_ms,
+                v.baseline->low_ms, v.baseline->high_ms, e.judgement->floor_ms);
+    for (const std::string& flag : v.flags) std::printf(" %s", flag.c_str());
+    std::printf("\n");
+    ++far;
+  }
+  std::printf("%zu of 2000 more than 20 %% from the median\n", far);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -182,10 +214,11 @@ int main(int argc, char** argv) {
     if (what == "throughput") return throughput();
     if (what == "errors") return errors();
     if (what == "spread") return spread();
+    if (what == "outliers") return outliers();
   } catch (const std::exception& e) {
     std::fprintf(stderr, "cuda_verdicts: %s\n", e.what());
     return 2;
   }
-  std::fprintf(stderr, "usage: cuda_verdicts task19 | throughput | errors | spread\n");
+  std::fprintf(stderr, "usage: cuda_verdicts task19 | throughput | errors | spread | outliers\n");
   return 2;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -240,8 +241,8 @@ class Session {
     double overhead = 0;
     bool candidate_first = false;
     const std::size_t sets = fresh ? buffers_->sets() : 1;
-    double baseline_floor = 0;
-    if (!measure_floors(baseline_floor)) return;
+    if (!measure_floor()) return;
+    const double floor = fresh ? result.floor_ms : 0;
     for (std::int64_t round = -1;; ++round) {  // round -1 warms up both sides and is not counted
       if (!candidate.empty() && eval::milliseconds(eval::WallClock::now() - start_) >= options_.evaluation_ms) break;
       if (candidate.empty() && !in_time()) return;
@@ -274,8 +275,8 @@ class Session {
       overhead += eval::milliseconds(eval::WallClock::now() - begin) - inside;
       if (round < 0) continue;
       for (std::size_t s = 0; s < sets; ++s) {
-        candidate.push_back(std::max(ours[s] - (fresh ? result.floor_ms : 0), resolution_ms));
-        baseline.push_back(std::max(theirs[s] - (fresh ? baseline_floor : 0), resolution_ms));
+        candidate.push_back(std::max(ours[s] - floor, resolution_ms));
+        baseline.push_back(std::max(theirs[s] - floor, resolution_ms));
       }
       Verdict& v = result.verdict;
       v.candidate = eval::summarize(candidate);
@@ -298,17 +299,16 @@ class Session {
     if (options_.variants) measure_variants();
   }
 
-  /// What the events of both sides show when there is nothing between them: the least of several, so that nobody is
-  /// given more than their due.
-  [[nodiscard]] bool measure_floors(double& baseline_floor) {
-    result.floor_ms = baseline_floor = 1e9;
+  /// What the events show when there is nothing between them: the least of several of both sides', so that nobody is
+  /// given more than their due, and a candidate that stretches its own side's gains nothing.
+  [[nodiscard]] bool measure_floor() {
+    result.floor_ms = std::numeric_limits<double>::infinity();
     std::vector<torch::Tensor> none;
     for (int i = -1; i < 7; ++i) {
       const double theirs = baseline_->run(0, protocol::Run::nothing | eviction(), none);
       if (!accept(runner_->run(0, protocol::Run::nothing | eviction(), 0, options_.launch_ms))) return false;
       if (i < 0) continue;
-      baseline_floor = std::min(baseline_floor, theirs);
-      result.floor_ms = std::min(result.floor_ms, last_.event_ms);
+      result.floor_ms = std::min({result.floor_ms, theirs, last_.event_ms});
       beside_nothing_.push_back(last_.wall_ms - last_.event_ms);
     }
     return true;
