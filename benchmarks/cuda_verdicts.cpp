@@ -192,7 +192,8 @@ int outliers() {
   std::size_t far = 0;
   for (const auto& e : all) {
     const Verdict& v = e.verdict;
-    if (*v.speedup<1.2 * median&& * v.speedup> median / 1.2) continue;
+    const double ratio = *v.speedup / median;
+    if (ratio < 1.2 && ratio > 1 / 1.2) continue;
     std::printf("far: speedup %.3f, kernel %.5f ms [%.5f, %.5f], eager %.5f ms [%.5f, %.5f], empty plan %.5f ms",
                 *v.speedup, v.candidate->median_ms, v.candidate->low_ms, v.candidate->high_ms, v.baseline->median_ms,
                 v.baseline->low_ms, v.baseline->high_ms, e.judgement->floor_ms);

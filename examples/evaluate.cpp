@@ -129,9 +129,11 @@ void print_table(const kevin::Task& task, const Judged& judged, const kevin::Sco
   if (v.candidate) print_timing("candidate", *v.candidate);
   if (v.baseline) print_timing("baseline", *v.baseline);
   if (v.speedup) row("speedup") << std::fixed << std::setprecision(3) << *v.speedup << "x\n";
-  row("score") << std::fixed << std::setprecision(3) << score.value;
-  for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;
-  std::cout << '\n';
+  if (v.reason != "not_run") {
+    row("score") << std::fixed << std::setprecision(3) << score.value;
+    for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;
+    std::cout << '\n';
+  }
   for (const std::string& f : v.flags) row("flag") << f << '\n';
   std::cout << judged.table;
   row("took") << std::setprecision(0) << v.compile_ms << " ms compiling" << (v.compile_cached ? " (cached)" : "")
@@ -202,6 +204,7 @@ int main(int argc, char** argv) {
     if (json) {
       nlohmann::json line{
           {"task", task.id}, {"backend", backend}, {"seed", seed}, {"verdict", verdict}, {"score", score}};
+      if (verdict.reason == "not_run") line["score"] = nullptr;
       line.update(judged.details);
       std::cout << kevin::json_line(line) << '\n';
     } else {

@@ -249,6 +249,11 @@ TEST_CASE("describe: gives counts, places and two digits, and no expected value"
   CHECK(text.find("6.41") == std::string::npos);
 }
 
+TEST_CASE("describe: a relative error is told only where something else than 0 was expected") {
+  CHECK(eval::describe("`out`", floats({3.0F}, {2.0F})).find(", largest relative error 5.0e-01") != std::string::npos);
+  CHECK(eval::describe("`out`", floats({3.0F}, {0.0F})).find("relative") == std::string::npos);
+}
+
 TEST_CASE("require_valid: refuses tolerances that would accept anything") {
   CHECK_NOTHROW(eval::require_valid({0, 0}));
   CHECK_THROWS_AS(eval::require_valid({-1, 0}), Error);

@@ -23,8 +23,10 @@ for source in tests/fuzz/*.cpp; do
   "$compiler" -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iinclude "$source" -o "$out/$name" "${flags[@]}" -pthread -ldl
   corpus=$out/$name.corpus
   mkdir -p "$corpus"
+  seeds=()
+  if [ -d "tests/fuzz/corpus/$name" ]; then seeds=("tests/fuzz/corpus/$name"); fi
   echo "== $name: $seconds s"
-  if ! "$out/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$out/$name." "$corpus" \
+  if ! "$out/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 -artifact_prefix="$out/$name." "$corpus" "${seeds[@]}" \
       >"$out/$name.log" 2>&1; then
     status=1
     tail -n 40 "$out/$name.log"

@@ -55,6 +55,8 @@ TEST_CASE("error figures are told where the diagnostics say nothing") {
         "The kernel runs but its output is wrong (wrong values).\n7 of 100 elements are wrong, 2 were never written, 1 "
         "are NaN or infinite; "
         "largest absolute error 0.25, largest relative error 1.5.\n");
+  v.error->max_relative = 0;  // every wrong element should have been 0
+  CHECK(feedback(v).find("largest absolute error 0.25.\n") != std::string::npos);
 }
 
 TEST_CASE("nothing of the verdict is told but its stage, reason, diagnostics and speedup") {

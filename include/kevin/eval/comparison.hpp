@@ -348,9 +348,12 @@ inline void accumulate(ErrorFigures& sum, const ErrorFigures& f) noexcept {
     text += " (between flat index " + std::to_string(d.first_wrong) + " and " + std::to_string(d.last_wrong) + ")";
   if (f.wrong > f.unwritten + f.not_finite) {
     char figures[96];
-    std::snprintf(figures, sizeof figures, "; largest absolute error %.1e, largest relative error %.1e", f.max_absolute,
-                  f.max_relative);
+    std::snprintf(figures, sizeof figures, "; largest absolute error %.1e", f.max_absolute);
     text += figures;
+    if (f.max_relative > 0) {  // of elements whose expected value is not 0
+      std::snprintf(figures, sizeof figures, ", largest relative error %.1e", f.max_relative);
+      text += figures;
+    }
   }
   return text;
 }

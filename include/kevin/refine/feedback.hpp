@@ -34,8 +34,9 @@ namespace detail {
   std::string text = std::to_string(e.wrong) + " of " + std::to_string(e.elements) + " elements are wrong";
   if (e.unwritten > 0) text += ", " + std::to_string(e.unwritten) + " were never written";
   if (e.not_finite > 0) text += ", " + std::to_string(e.not_finite) + " are NaN or infinite";
-  return text + "; largest absolute error " + number(e.max_absolute) + ", largest relative error " +
-         number(e.max_relative) + ".\n";
+  text += "; largest absolute error " + number(e.max_absolute);
+  if (e.max_relative > 0) text += ", largest relative error " + number(e.max_relative);  // where 0 is not expected
+  return text + ".\n";
 }
 
 }  // namespace detail
