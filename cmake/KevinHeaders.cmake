@@ -89,8 +89,6 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cpu/runner_program.hpp
   include/kevin/eval/cpu/runner_protocol.hpp
   include/kevin/eval/cpu/runner_source.hpp
-  include/kevin/eval/cpu/text_safety.hpp
-  include/kevin/eval/cpu/toolchain.hpp
   include/kevin/eval/cuda/compile_pool.hpp
   include/kevin/eval/cuda/compile_worker.hpp
   include/kevin/eval/cuda/compile_worker_source.hpp
@@ -130,10 +128,13 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/seccomp.hpp
   include/kevin/eval/shared_buffer.hpp
   include/kevin/eval/single_flight.hpp
+  include/kevin/eval/source_text.hpp
   include/kevin/eval/spare_pool.hpp
   include/kevin/eval/spawn_options.hpp
+  include/kevin/eval/text_safety.hpp
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp
+  include/kevin/eval/toolchain.hpp
 )
 set(KEVIN_TORCH_HEADERS
   include/kevin/agent/checkpoint.hpp

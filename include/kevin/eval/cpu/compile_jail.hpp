@@ -22,10 +22,10 @@
 #include "kevin/eval/cpu/diagnostics.hpp"
 #include "kevin/eval/cpu/leading_headers.hpp"
 #include "kevin/eval/cpu/prepared_headers.hpp"
-#include "kevin/eval/cpu/toolchain.hpp"
 #include "kevin/eval/file_cache.hpp"
 #include "kevin/eval/sandbox.hpp"
 #include "kevin/eval/scratch.hpp"
+#include "kevin/eval/toolchain.hpp"
 
 namespace kevin::cpu {
 
@@ -38,7 +38,7 @@ class CompileJail {
   static constexpr std::uint64_t file_limit = std::uint64_t{64} << 20;
 
   /// Keeps references to its arguments.
-  CompileJail(const Toolchain& toolchain, const CompilerOptions& options, eval::FileCache& cache)
+  CompileJail(const eval::Toolchain& toolchain, const CompilerOptions& options, eval::FileCache& cache)
       : toolchain_(toolchain), options_(options), scratch_("kevin-compile-"), filter_(eval::compiler_seccomp()) {
     identity_ = toolchain_.identity;
     for (const std::string& argument : compile_arguments()) identity_ += argument + '\n';
@@ -173,7 +173,7 @@ class CompileJail {
     return text;
   }
 
-  const Toolchain& toolchain_;
+  const eval::Toolchain& toolchain_;
   const CompilerOptions& options_;
   eval::Scratch scratch_;
   std::vector<sock_filter> filter_;

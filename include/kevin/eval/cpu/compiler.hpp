@@ -16,9 +16,9 @@
 #include "kevin/eval/cpu/compiler_options.hpp"
 #include "kevin/eval/cpu/diagnostics.hpp"
 #include "kevin/eval/cpu/elf_symbols.hpp"
-#include "kevin/eval/cpu/toolchain.hpp"
 #include "kevin/eval/file_cache.hpp"
 #include "kevin/eval/single_flight.hpp"
+#include "kevin/eval/toolchain.hpp"
 
 namespace kevin::cpu {
 
@@ -47,7 +47,7 @@ class Compiler {
   /// Throws Error(unsupported) when this machine has no compiler or cannot confine one; the text says what to install.
   explicit Compiler(CompilerOptions options = {})
       : options_(std::move(options)),
-        toolchain_((eval::require_sandbox(), find_toolchain(options_.compiler, options_.flags))),
+        toolchain_((eval::require_sandbox(), eval::find_toolchain(options_.compiler, options_.flags))),
         cache_((options_.cache_directory.empty() ? default_cache_directory() : options_.cache_directory) / "compiled",
                options_.cache_limit),
         jail_(toolchain_, options_, cache_) {}
@@ -74,7 +74,7 @@ class Compiler {
 
   /// The compiler in use.
   [[nodiscard]] const std::filesystem::path& program() const noexcept { return toolchain_.program; }
-  [[nodiscard]] const Toolchain& toolchain() const noexcept { return toolchain_; }
+  [[nodiscard]] const eval::Toolchain& toolchain() const noexcept { return toolchain_; }
   [[nodiscard]] const CompilerOptions& options() const noexcept { return options_; }
   /// Where it compiles; empty between compilations but for a helper file, gone with the Compiler.
   [[nodiscard]] const std::filesystem::path& scratch_folder() const noexcept { return jail_.folder(); }
@@ -111,7 +111,8 @@ class Compiler {
                                      std::chrono::steady_clock::time_point deadline,
                                      const std::filesystem::path& headers) {
     const auto failed = [&](std::string reason, std::string text) {
-      return Compiled{"", std::move(reason), std::string(detail::cut_utf8(text, options_.diagnostics_limit)), 0, false};
+      return Compiled{"", std::move(reason), std::string(eval::detail::cut_utf8(text, options_.diagnostics_limit)), 0,
+                      false};
     };
     CompileJail::Cell cell = jail_.enter();
     cell.write(signature_file, std::string(signature) + ";\n");
@@ -188,7 +189,7 @@ class Compiler {
                                    : r.status->code == SIGXCPU ? End::timeout
                                                                : End::crash
                                  : End::errors;
-    detail::for_each_line(r.output, [&](std::string_view line) {
+    eval::detail::for_each_line(r.output, [&](std::string_view line) {
       const auto says = [&](std::string_view what) { return line.find(what) != std::string_view::npos; };
       const bool tool = !line.starts_with(kernel_file) && line.find("kernel.cpp") == std::string_view::npos;
       if (!tool) {
@@ -226,7 +227,7 @@ class Compiler {
   }
 
   CompilerOptions options_;
-  Toolchain toolchain_;
+  eval::Toolchain toolchain_;
   eval::FileCache cache_;
   CompileJail jail_;
   eval::SingleFlight<Compiled> flights_;

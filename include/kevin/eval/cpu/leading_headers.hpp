@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kevin/eval/source_text.hpp"
+
 namespace kevin::cpu {
 
 namespace detail {
@@ -29,25 +31,6 @@ inline constexpr std::array<std::string_view, 24> light_headers{
     "float.h",  "initializer_list", "new",         "stddef.h",  "stdint.h",  "string.h", "limits.h", "stdio.h",
     "assert.h", "emmintrin.h",      "xmmintrin.h", "exception", "stdexcept", "version",  "cerrno",   "cctype"};
 
-[[nodiscard]] constexpr bool skip_blank_and_comments(std::string_view& text) noexcept {
-  for (;;) {
-    const auto begin = text.find_first_not_of(" \t\r\n\f\v");
-    if (begin == std::string_view::npos) return false;
-    text.remove_prefix(begin);
-    std::size_t end = std::string_view::npos;
-    if (text.starts_with("//")) {
-      end = text.find('\n');
-    } else if (text.starts_with("/*")) {
-      end = text.find("*/", 2);
-      if (end != std::string_view::npos) end += 2;
-    } else {
-      return true;
-    }
-    if (end == std::string_view::npos) return false;
-    text.remove_prefix(end);
-  }
-}
-
 }  // namespace detail
 
 /// The standard headers that a source includes before anything else, sorted; empty when there is none that is worth
@@ -56,7 +39,7 @@ inline constexpr std::array<std::string_view, 24> light_headers{
 [[nodiscard]] inline std::vector<std::string> leading_headers(std::string_view source) {
   std::vector<std::string> found;
   bool worth = false;
-  while (detail::skip_blank_and_comments(source) && source[0] == '#') {
+  while (eval::detail::skip_blank_and_comments(source) && source[0] == '#') {
     std::string_view line = source.substr(1, source.find('\n') - 1);
     const auto skip = [&line] { line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t"))); };
     skip();

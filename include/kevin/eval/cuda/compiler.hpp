@@ -19,7 +19,6 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/eval/cache_directory.hpp"
-#include "kevin/eval/cpu/toolchain.hpp"
 #include "kevin/eval/cuda/compile_pool.hpp"
 #include "kevin/eval/cuda/compile_worker_source.hpp"
 #include "kevin/eval/cuda/compiled.hpp"
@@ -32,6 +31,7 @@
 #include "kevin/eval/helper_program.hpp"
 #include "kevin/eval/sandbox.hpp"
 #include "kevin/eval/single_flight.hpp"
+#include "kevin/eval/toolchain.hpp"
 
 namespace kevin::cuda {
 
@@ -51,7 +51,7 @@ class Compiler {
         nvrtc_((eval::require_sandbox(), find_nvrtc(options_))),
         cache_((options_.cache_directory.empty() ? eval::default_cache_directory() : options_.cache_directory) / "cuda",
                options_.cache_limit),
-        program_("nvrtc", cpu::detail::locate_compiler("").program, compile_worker_source(), compile_worker_flags(),
+        program_("nvrtc", eval::detail::locate_compiler("").program, compile_worker_source(), compile_worker_flags(),
                  "compiles CUDA candidates", cache_),
         pool_(program_.path(), options_, nvrtc_) {
     meet_nvrtc();
@@ -154,8 +154,10 @@ class Compiler {
     return 100 * major + minor;
   }
 
-  /// The best one up to compute capability 9.0.
+  /// That of the options' compute capability, else the best one up to 9.0.
   [[nodiscard]] std::string standard_architecture() const {
+    if (const int asked = options_.capability; asked != 0)
+      return architecture_for(asked / 10, asked % 10, architectures_);
     int best = 0, least = 0;
     for (const int known : architectures_) {
       if (known <= 90) best = std::max(best, known);
@@ -180,7 +182,7 @@ class Compiler {
   [[nodiscard]] Compiled failed(std::string reason, std::string_view text) const {
     Compiled result;
     result.reason = std::move(reason);
-    result.diagnostics = cpu::detail::cut_utf8(text, options_.diagnostics_limit);
+    result.diagnostics = eval::detail::cut_utf8(text, options_.diagnostics_limit);
     return result;
   }
 

@@ -18,8 +18,9 @@ struct CompilerOptions {
   std::filesystem::path nvrtc;                 ///< libnvrtc.so or its folder; "" = found, see find_nvrtc()
   std::vector<std::filesystem::path> include;  ///< further folders of headers (CUTLASS, ...); candidates may read them
   std::vector<std::string> flags;              ///< for NVRTC, after our own
-  std::string architecture;  ///< "sm_90a"; see architecture_for(); "" = the best one up to compute capability 9.0
-  std::size_t workers = 0;   ///< processes that compile at the same time; 0 = one for each processor, at most 16
+  std::string architecture;                    ///< "sm_90a"; "" = architecture_for() `capability`
+  int capability = 0;       ///< compute capability of the GPU to compile for, 90 = 9.0; 0 = the best one up to 9.0
+  std::size_t workers = 0;  ///< processes that compile at the same time; 0 = one for each processor, at most 16
   std::size_t compiles_per_worker = 256;  ///< then a process is replaced by a fresh one
   /// Keep precompiled headers: what sources include first is parsed once by each worker.
   bool precompiled_headers = true;

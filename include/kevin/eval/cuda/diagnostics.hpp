@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "kevin/eval/cpu/diagnostics.hpp"
-#include "kevin/eval/cpu/text_safety.hpp"
+#include "kevin/eval/source_text.hpp"
+#include "kevin/eval/text_safety.hpp"
 
 namespace kevin::cuda {
 
@@ -21,7 +21,7 @@ inline constexpr std::string_view prelude_file = "kevin.cuh";
 
 namespace detail {
 
-using cpu::detail::Location;
+using eval::detail::Location;
 
 /// What a line of NVRTC's log says.
 struct LogMessage {
@@ -127,7 +127,7 @@ struct LogMessage {
   if (l.file == prelude_file) {
     text = "<kevin.cuh>";
   } else if (l.file != kernel_file) {
-    const std::string_view name = cpu::detail::short_name(l.file);
+    const std::string_view name = eval::detail::short_name(l.file);
     const bool plain = like_header(name);
     text = plain ? '<' + std::string(name) + '>' : "<another file>";
   }
@@ -167,19 +167,19 @@ struct LogMessage {
   std::string out;
   if (take(text, "cannot open source file \"") ||
       take(text, "could not open source file \"")) {  // whether it is hidden or missing is nobody's business
-    const std::string_view name = cpu::detail::short_name(text.substr(0, text.find('"')));
+    const std::string_view name = eval::detail::short_name(text.substr(0, text.find('"')));
     const bool plain = like_header(name);
-    cpu::detail::append_visible(out,
-                                plain ? '<' + std::string(name) + "> cannot be included" : "a file cannot be included");
+    eval::detail::append_visible(
+        out, plain ? '<' + std::string(name) + "> cannot be included" : "a file cannot be included");
     out += ": only CUDA's own headers can";
     if (plain && name == text.substr(0, text.find('"')) && name.find_first_of("./") == std::string_view::npos)
       out += " (perhaps <cuda/std/" + std::string(name) + "> is what you need)";
     return out;
   }
   if (message.where.file.empty() && take(text, "Unresolved extern function ")) {
-    return cpu::detail::message_text("'" + plain_name(quoted(text).substr(0, 256)) + "' is used and not defined");
+    return eval::detail::message_text("'" + plain_name(quoted(text).substr(0, 256)) + "' is used and not defined");
   }
-  out = cpu::detail::message_text(text);
+  out = eval::detail::message_text(text);
   if (text.starts_with("device-side kernel launch could not be processed"))
     out += " (kernels are launched by kevin_plan alone: kevin::launch<kernel>(grid, block)(arguments...))";
   return out;
@@ -247,7 +247,7 @@ struct Findings {
   bool during = false;
   std::size_t front_end = 0, declared = 0;  // errors of the compiler proper: found, and as it counts them itself
   std::string_view missing;
-  cpu::detail::for_each_line(raw, [&](std::string_view line) {
+  eval::detail::for_each_line(raw, [&](std::string_view line) {
     if (const auto message = detail::parse_log_line(line)) {
       during = false;
       const bool own = message->where.file == kernel_file;
@@ -304,7 +304,7 @@ struct Findings {
     } else if (text == "^") {  // two blanks stand before every quoted line; tabs are repeated as they are
       if (where.column == 0 && text_begin >= 2) where.column = text_begin - 1;
     } else if (text_begin == 12 && last == Last::error && block.more.size() < max_more) {
-      block.more.push_back(cpu::detail::message_text(text));
+      block.more.push_back(eval::detail::message_text(text));
     }
   });
   findings.elsewhere = std::any_of(blocks.begin(), blocks.end(), [](const Block& b) { return !b.own; });
@@ -332,11 +332,11 @@ struct Findings {
   findings.missing_plan = declared == 0 && detail::plain_name(missing.substr(0, 256)) == "kevin_plan";
   if (findings.missing_plan) {
     std::string text;
-    cpu::detail::append_visible(text,
-                                "the source compiles but does not define the function that launches its kernels. "
-                                "It must define exactly: " +
-                                    detail::plan_declaration(prelude));
-    findings.text = cpu::detail::cut_utf8(text, limit);
+    eval::detail::append_visible(text,
+                                 "the source compiles but does not define the function that launches its kernels. "
+                                 "It must define exactly: " +
+                                     detail::plan_declaration(prelude));
+    findings.text = eval::detail::cut_utf8(text, limit);
     return findings;
   }
   std::stable_partition(blocks.begin(), blocks.end(), [](const Block& b) { return b.own; });
@@ -349,7 +349,7 @@ struct Findings {
     };
     const auto quote = [&](const detail::Location& where) {
       if (where.file != kernel_file || where.line == quoted_line) return;
-      text += cpu::detail::quote(source, where);
+      text += eval::detail::quote(source, where);
       quoted_line = where.line;
     };
     const Block& block = blocks[i];
@@ -369,8 +369,8 @@ struct Findings {
   }
   const std::size_t left = blocks.size() - texts.size();
   if (left > 0) texts.push_back('(' + std::to_string(left) + " more errors)\n");
-  findings.text = blocks.empty() ? std::string(cpu::detail::cut_utf8("the compiler failed and gave no reason", limit))
-                                 : cpu::detail::join(texts, limit);
+  findings.text = blocks.empty() ? std::string(eval::detail::cut_utf8("the compiler failed and gave no reason", limit))
+                                 : eval::detail::join(texts, limit);
   return findings;
 }
 

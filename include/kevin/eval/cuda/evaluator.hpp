@@ -16,7 +16,6 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/eval/comparison.hpp"
-#include "kevin/eval/cpu/toolchain.hpp"
 #include "kevin/eval/cuda/compiler.hpp"
 #include "kevin/eval/cuda/driver.hpp"
 #include "kevin/eval/cuda/judge.hpp"
@@ -26,6 +25,7 @@
 #include "kevin/eval/cuda/station.hpp"
 #include "kevin/eval/file_cache.hpp"
 #include "kevin/eval/sandbox.hpp"
+#include "kevin/eval/toolchain.hpp"
 #include "kevin/refine/evaluator.hpp"
 #include "kevin/refine/task.hpp"
 #include "kevin/refine/verdict.hpp"
@@ -74,17 +74,17 @@ class Evaluator {
     for (const int index : options_.gpus) gpus_.push_back(std::make_unique<Gpu>(index));
     compiler_.emplace(compiler_options(*gpus_.front()));
     const Compiled own = compiler_->compile(judge_source, "");
-    if (own.cubin.empty())
+    if (!own.reason.empty())
       throw Error(ErrorCode::unsupported,
                   "the judge's own kernels do not compile: " + own.reason + ' ' + own.diagnostics);
-    const auto toolchain = cpu::detail::locate_compiler("").program;
+    const auto toolchain = eval::detail::locate_compiler("").program;
     cache_.emplace(eval::default_cache_directory() / "compiled", std::uint64_t{64} << 20);
     std::map<int, std::shared_ptr<std::mutex>> exclusive;  // a GPU may be named twice
     for (const auto& gpu : gpus_) {
       auto& mutex = exclusive[gpu->index()];
       if (!mutex) mutex = std::make_shared<std::mutex>();
       pools_.push_back(std::make_unique<RunnerPool>(toolchain, *cache_, gpu->index(), options_.spares));
-      stations_.push_back(std::make_unique<Station>(*gpu, own.cubin, *pools_.back(), mutex));
+      stations_.push_back(std::make_unique<Station>(*gpu, image_of(own), *pools_.back(), mutex));
       judges_.push_back(std::make_unique<Judge>(*stations_.back(), options_.judge));
       idle_.push_back(judges_.back().get());
     }
@@ -114,9 +114,7 @@ class Evaluator {
       v.diagnostics = "it compiles; it was not run (compile only)";
     } else {
       const Lease lease(*this);
-      const std::string& code = compiled.cubin.empty() ? compiled.ptx : compiled.cubin;
-      const std::string_view image(code.c_str(), code.size() + 1);  // PTX is a text that ends with a zero
-      result.judgement = lease.judge().judge(*reference, image, tagged_kernels(compiled.ptx), seed);
+      result.judgement = lease.judge().judge(*reference, image_of(compiled), tagged_kernels(compiled.ptx), seed);
       v = std::move(result.judgement->verdict);
     }
     v.compile_ms = compiled.milliseconds;
@@ -166,11 +164,15 @@ class Evaluator {
 
   [[nodiscard]] CompilerOptions compiler_options(const Gpu& gpu) const {
     CompilerOptions o = options_.compiler;
-    if (!o.architecture.empty()) return o;
-    const int major = gpu.attribute(driver::compute_major);
-    const int minor = gpu.attribute(driver::compute_minor);
-    o.architecture = "sm_" + std::to_string(10 * major + minor) + (major >= 9 ? "a" : "");
+    if (o.capability == 0)
+      o.capability = 10 * gpu.attribute(driver::compute_major) + gpu.attribute(driver::compute_minor);
     return o;
+  }
+
+  /// What the driver loads: machine code, or PTX where NVRTC does not know the GPU, a text that ends with a zero.
+  [[nodiscard]] static std::string_view image_of(const Compiled& compiled) {
+    const std::string& code = compiled.cubin.empty() ? compiled.ptx : compiled.cubin;
+    return {code.c_str(), code.size() + 1};
   }
 
   EvaluatorOptions options_;

@@ -37,7 +37,7 @@ namespace detail {
   constexpr std::size_t max_kernels = 256, max_name = 1024;
   std::vector<KernelResources> all;
   bool entry = false, properties = false;  // whether the lines that follow are of the last entry
-  cpu::detail::for_each_line(log, [&](std::string_view line) {
+  eval::detail::for_each_line(log, [&](std::string_view line) {
     using detail::take;
     if (!take(line, "ptxas")) return;
     if (line.starts_with(" info ")) {
@@ -87,17 +87,17 @@ namespace detail {
 /// Advice of the assembler ("Potential Performance Loss: ..."), a line each, at most `limit` bytes.
 [[nodiscard]] inline std::string assembler_remarks(std::string_view log, std::size_t limit) {
   std::vector<std::string> lines;
-  cpu::detail::for_each_line(log, [&](std::string_view line) {
+  eval::detail::for_each_line(log, [&](std::string_view line) {
     using detail::take;
     if (lines.size() >= 8 || !take(line, "ptxas ")) return;
     const bool info = line.starts_with("info ");
     if (!info && !line.starts_with("warning ")) return;
     line.remove_prefix(std::min(line.size(), line.find(": ")));
     if (!take(line, ": ") || (info && !line.starts_with("(C"))) return;
-    std::string text = "ptxas: " + cpu::detail::message_text(line) + '\n';
+    std::string text = "ptxas: " + eval::detail::message_text(line) + '\n';
     if (std::find(lines.begin(), lines.end(), text) == lines.end()) lines.push_back(std::move(text));
   });
-  return cpu::detail::join(lines, limit);
+  return eval::detail::join(lines, limit);
 }
 
 }  // namespace kevin::cuda

@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "kevin/core/error.hpp"
-#include "kevin/eval/cpu/leading_headers.hpp"
 #include "kevin/eval/cuda/diagnostics.hpp"
+#include "kevin/eval/source_text.hpp"
 
 namespace kevin::cuda {
 
@@ -32,7 +32,7 @@ namespace detail {
                                                   std::span<const std::filesystem::path> folders) {
   constexpr std::string_view begin = "#include <";
   std::string found;
-  cpu::detail::for_each_line(prelude, [&](std::string_view line) {
+  eval::detail::for_each_line(prelude, [&](std::string_view line) {
     if (!line.starts_with(begin) || !line.ends_with('>')) return;
     const std::string name(line.substr(begin.size(), line.size() - begin.size() - 1));
     if (!detail::header_exists(name, folders)) {
@@ -55,7 +55,7 @@ namespace detail {
                                                   std::span<const std::filesystem::path> folders) {
   std::string found;
   std::size_t count = 0;
-  while (count < 32 && cpu::detail::skip_blank_and_comments(source) && source[0] == '#') {
+  while (count < 32 && eval::detail::skip_blank_and_comments(source) && source[0] == '#') {
     const auto end = source.find('\n');
     if (end == std::string_view::npos) break;
     std::string_view line = source.substr(1, end - 1);

@@ -1,5 +1,5 @@
-#ifndef KEVIN_EVAL_CPU_TEXT_SAFETY_HPP
-#define KEVIN_EVAL_CPU_TEXT_SAFETY_HPP
+#ifndef KEVIN_EVAL_TEXT_SAFETY_HPP
+#define KEVIN_EVAL_TEXT_SAFETY_HPP
 
 #include <algorithm>
 #include <cstddef>
@@ -7,9 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace kevin::cpu {
-
-namespace detail {
+namespace kevin::eval::detail {
 
 struct Utf8Unit {
   std::size_t length;  ///< bytes, at least 1
@@ -144,7 +142,6 @@ inline std::size_t append_visible(std::string& out, std::string_view text) {
   return out;
 }
 
-}  // namespace detail
-}  // namespace kevin::cpu
+}  // namespace kevin::eval::detail
 
-#endif  // KEVIN_EVAL_CPU_TEXT_SAFETY_HPP
+#endif  // KEVIN_EVAL_TEXT_SAFETY_HPP

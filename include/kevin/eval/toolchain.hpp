@@ -1,5 +1,5 @@
-#ifndef KEVIN_EVAL_CPU_TOOLCHAIN_HPP
-#define KEVIN_EVAL_CPU_TOOLCHAIN_HPP
+#ifndef KEVIN_EVAL_TOOLCHAIN_HPP
+#define KEVIN_EVAL_TOOLCHAIN_HPP
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@
 #include "kevin/core/error.hpp"
 #include "kevin/eval/command.hpp"
 
-namespace kevin::cpu {
+namespace kevin::eval {
 
 /// A compiler of this machine and what compiling and linking with it needs: asked of the compiler itself, so that an
 /// installation in any place works and the jail can be cut to exactly these files.
@@ -104,8 +104,8 @@ namespace fs = std::filesystem;
          std::to_string(info.st_mtim.tv_nsec) + '\n';
 }
 
-[[nodiscard]] inline eval::CommandResult ask(const fs::path& program, std::vector<std::string> arguments,
-                                             bool trace_libraries = false) {
+[[nodiscard]] inline CommandResult ask(const fs::path& program, std::vector<std::string> arguments,
+                                       bool trace_libraries = false) {
   eval::SpawnOptions options;
   options.program = program;
   options.arguments = std::move(arguments);
@@ -260,7 +260,7 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
     all.insert(all.end(), more.begin(), more.end());
     return detail::ask(t.program, std::move(all));
   };
-  const eval::CommandResult version = asked({"--version"});
+  const CommandResult version = asked({"--version"});
   if (!version.ok() || detail::first_line(asked({"-dumpversion"}).output).find_first_of("0123456789") != 0)
     throw Error(ErrorCode::unsupported, t.program.string() + " is no C++ compiler: it does not answer as g++ and " +
                                             "clang++ do (" + detail::first_line(version.output) + ')');
@@ -320,7 +320,7 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
 
   std::vector<std::string> verbose = t.flags;
   verbose.insert(verbose.end(), {"-E", "-x", "c++", "-v", "/dev/null"});
-  const eval::CommandResult search = asked(verbose);
+  const CommandResult search = asked(verbose);
   if (!search.ok())
     throw Error(ErrorCode::unsupported,
                 t.program.string() +
@@ -393,6 +393,6 @@ inline void add_system_headers(const fs::path& folder, std::vector<fs::path>& re
   return t;
 }
 
-}  // namespace kevin::cpu
+}  // namespace kevin::eval
 
-#endif  // KEVIN_EVAL_CPU_TOOLCHAIN_HPP
+#endif  // KEVIN_EVAL_TOOLCHAIN_HPP
