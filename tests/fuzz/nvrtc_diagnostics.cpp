@@ -23,7 +23,7 @@ void require(bool condition, const char* what) {
 void check_text(std::string_view text, std::size_t limit) {
   require(text.size() <= limit, "longer than its limit\n");
   while (!text.empty()) {
-    const auto unit = kevin::cpu::detail::first_utf8(text);
+    const auto unit = kevin::eval::detail::first_utf8(text);
     require(unit.valid, "not UTF-8\n");
     require(unit.point == '\n' || !kevin::cpu::detail::invisible(unit.point), "an invisible character\n");
     text.remove_prefix(unit.length);

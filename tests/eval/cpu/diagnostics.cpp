@@ -140,7 +140,7 @@ TEST_CASE("the limit cuts whole lines, and never inside a character") {
     CHECK(text.size() <= limit);
     std::string_view rest = text;
     while (!rest.empty()) {
-      const auto unit = kevin::cpu::detail::first_utf8(rest);
+      const auto unit = kevin::eval::detail::first_utf8(rest);
       REQUIRE(unit.valid);
       rest.remove_prefix(unit.length);
     }

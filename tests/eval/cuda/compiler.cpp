@@ -60,7 +60,7 @@ bool has(std::string_view text, std::string_view part) { return text.find(part) 
 /// Without the lines that show the candidate's own source.
 std::string unquoted(std::string_view text) {
   std::string out;
-  cpu::detail::for_each_line(text, [&](std::string_view line) {
+  eval::detail::for_each_line(text, [&](std::string_view line) {
     const bool quote = line.size() > 8 && line.substr(line.find_first_not_of(" 0123456789")).starts_with("| ");
     if (!quote) out += std::string(line) + '\n';
   });

@@ -136,16 +136,16 @@ struct Message {
   const auto add = [&](Block& block, const detail::Location& where, std::string_view kind, std::string_view text) {
     block.text += detail::display(where) + ": " + std::string(kind) + std::string(text) + '\n';
     if (detail::is_kernel(where) && where.line != block.line) {
-      block.text += detail::quote(source, where);
+      block.text += eval::detail::quote(source, where);
       block.line = where.line;
     }
   };
-  detail::for_each_line(raw, [&](std::string_view line) {
+  eval::detail::for_each_line(raw, [&](std::string_view line) {
     const auto message = detail::parse_message(line);
     if (!message || blocks.size() >= max_read) return;
     const bool own = detail::is_kernel(message->where);
     const bool near = own || detail::is_signature(message->where);
-    const std::string text = detail::message_text(message->text);
+    const std::string text = eval::detail::message_text(message->text);
     switch (message->kind) {
       case detail::Message::Kind::other:
         open = false;
@@ -176,33 +176,33 @@ struct Message {
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < std::min(blocks.size(), max_errors); ++i) texts.push_back(std::move(blocks[i].text));
   if (errors > texts.size()) texts.push_back("(" + std::to_string(errors - texts.size()) + " more errors)\n");
-  if (blocks.empty()) return std::string(detail::cut_utf8("the compiler failed and gave no reason", limit));
-  return detail::join(texts, limit);
+  if (blocks.empty()) return std::string(eval::detail::cut_utf8("the compiler failed and gave no reason", limit));
+  return eval::detail::join(texts, limit);
 }
 
 /// The same for the linker: what is undefined or defined twice.
 [[nodiscard]] inline std::string linker_diagnostics(std::string_view raw, std::size_t limit = 2000) {
   constexpr std::size_t max_lines = 8;
   std::vector<std::string> lines, others;
-  detail::for_each_line(raw, [&](std::string_view line) {
+  eval::detail::for_each_line(raw, [&](std::string_view line) {
     for (const std::string_view what :
          {"undefined reference to ", "undefined symbol: ", "multiple definition of ", "duplicate symbol: "}) {
       const auto at = line.find(what);
       if (at == std::string_view::npos) continue;
       std::string text(line.substr(at, line.find("; ", at) - at));
       if (const auto tick = text.find('`'); tick != std::string::npos) text[tick] = '\'';
-      text = "link error: " + detail::message_text(text) + '\n';
+      text = "link error: " + eval::detail::message_text(text) + '\n';
       if (lines.size() < max_lines && std::find(lines.begin(), lines.end(), text) == lines.end()) lines.push_back(text);
       return;
     }
     const auto colon = line.find(": ");
     if (colon != std::string_view::npos && line.find("in function `") == line.npos && others.size() < max_lines) {
-      others.push_back("link error: " + detail::message_text(line.substr(colon + 2)) + '\n');
+      others.push_back("link error: " + eval::detail::message_text(line.substr(colon + 2)) + '\n');
     }
   });
   if (lines.empty()) lines = std::move(others);
   if (lines.empty()) lines.push_back("link error: the linker failed and gave no reason");
-  return detail::join(lines, limit);
+  return eval::detail::join(lines, limit);
 }
 
 }  // namespace kevin::cpu
