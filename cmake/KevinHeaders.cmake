@@ -156,8 +156,9 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/eval/cuda/judge.hpp
   include/kevin/eval/cuda/session.hpp
   include/kevin/eval/cuda/task_buffers.hpp
-  include/kevin/tasks/data/kernelbench_l1_small.inc
-  include/kevin/tasks/data/kernelbench_l2_small.inc
+  include/kevin/tasks/data/kernelbench_l1.inc
+  include/kevin/tasks/data/kernelbench_l2.inc
+  include/kevin/tasks/data/kevin_small.inc
   include/kevin/tasks/draw.hpp
   include/kevin/tasks/graph.hpp
   include/kevin/tasks/json_fields.hpp

@@ -34,18 +34,6 @@ std::string read_source(const std::string& file) {
   return source;
 }
 
-/// The task called `id`, from the user's own `tasks` or, without such, the embedded ones.
-kevin::Task find_task(const std::vector<kevin::Task>& tasks, const std::string& id) {
-  if (tasks.empty()) return kevin::tasks::find(id);
-  if (id.empty() && tasks.size() == 1) return tasks.front();
-  for (const kevin::Task& t : tasks) {
-    if (t.id == id) return t;
-  }
-  throw kevin::Error(kevin::ErrorCode::not_found,
-                     id.empty() ? "--task-file has several tasks: --task says which, --list prints them"
-                                : "there is no task '" + id + "' in --task-file; --list prints those there are");
-}
-
 void print_timing(const char* name, const kevin::Timing& t) {
   std::cout << std::left << std::setw(12) << name << std::fixed << std::setprecision(4) << t.median_ms << " ms   ["
             << t.low_ms << ", " << t.high_ms << "] over " << t.samples << " runs\n";
@@ -145,7 +133,6 @@ void print_table(const kevin::Task& task, const Judged& judged, const kevin::Sco
 
 int main(int argc, char** argv) {
   std::string id;
-  std::string task_file;
   std::string backend = "cpu";
   std::string file;
   std::uint64_t seed = 0;
@@ -156,8 +143,7 @@ int main(int argc, char** argv) {
   bool list = false;
   bool show = false;
   CLI::App app{"Judges a kernel file against a task. Exit status: 0 correct, 1 not correct, 2 it could not be judged."};
-  app.add_option("--task", id, "Task, e.g. kernelbench/l1/23@small");
-  app.add_option("--task-file", task_file, "Your own tasks (docs/tasks.md) instead of the embedded ones");
+  app.add_option("--task", id, "Task, e.g. kevin/l1/23@small, or of your own file (docs/tasks.md): mine.json, mine.json#ID");
   app.add_option("--backend", backend, "Where the kernel runs")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
@@ -168,32 +154,29 @@ int main(int argc, char** argv) {
   app.add_option("--gpu", gpu, "Which GPU, as CUDA counts")->check(CLI::Range(0, 1023))->capture_default_str();
   app.add_flag("--compile-only", compile_only, "Compile and go no further; needs no GPU (cuda)");
   app.add_flag("--json", json, "Print the verdict as JSON");
-  app.add_flag("--list", list, "Print the tasks there are");
+  app.add_flag("--list", list, "Print the embedded tasks, or with --task FILE.json those of a file");
   app.add_flag("--show", show, "Print what the task computes and the function that a kernel file defines");
   app.add_option("FILE", file, "The kernel's source, or - for standard input");
   if (const auto status = command_line::parse(app, argc, argv)) return *status;
   try {
-    std::vector<kevin::Task> own;
-    if (!task_file.empty()) own = kevin::tasks::load_tasks(task_file);
     if (list) {
-      for (const kevin::Task& t : own.empty() ? kevin::tasks::all() : own)
+      for (const kevin::Task& t : id.empty() ? kevin::tasks::all() : kevin::tasks::load_tasks(id))
         std::cout << std::left << std::setw(28) << t.id << t.name << '\n';
       return 0;
     }
-    const bool named = !id.empty() || !own.empty();
-    if (show && named) {
-      const kevin::Task task = find_task(own, id);
+    if (show && !id.empty()) {
+      const kevin::Task task = kevin::tasks::find(id);
       std::cout << kevin::describe(task) << '\n'
                 << kevin::kernel_signature(task, backend == "cuda" ? kevin::Backend::cuda : kevin::Backend::cpu)
                 << ";\n";
       return 0;
     }
-    if (!named || file.empty())
+    if (id.empty() || file.empty())
       throw kevin::Error(kevin::ErrorCode::bad_input,
-                         "--task (or --task-file) and FILE are needed (--list prints the tasks, --show one of them, "
+                         "--task and FILE are needed (--list prints the tasks, --show one of them, "
                          "--help the options)");
     if (app.count("--seed") == 0) seed = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
-    const kevin::Task task = find_task(own, id);
+    const kevin::Task task = kevin::tasks::find(id);
     const kevin::Candidate candidate{read_source(file)};
     if (compile_only && backend != "cuda")
       throw kevin::Error(kevin::ErrorCode::bad_input, "--compile-only belongs to --backend cuda");

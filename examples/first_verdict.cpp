@@ -14,7 +14,7 @@ kevin::Response my_agent(const kevin::Context& context) {  // a language model w
 
 int main() try {
   kevin::cpu::Evaluator evaluator;  // compiles, runs in a sandbox, checks, times
-  kevin::RefinementEnv env{kevin::tasks::find("kernelbench/l1/19@small"), evaluator};
+  kevin::RefinementEnv env{kevin::tasks::find("kevin/l1/19@small"), evaluator};
 
   kevin::Context context = env.reset(42);
   for (int turn = 0; turn < 2; ++turn) {

@@ -37,7 +37,7 @@ using training_report::Best;
 using training_report::Summary;
 
 struct Options {
-  std::vector<std::string> tasks{"kernelbench/l1/25@small", "kernelbench/l1/36@small", "kernelbench/l2/12@small"};
+  std::vector<std::string> tasks{"kevin/l1/25@small", "kevin/l1/36@small", "kevin/l2/12@small"};
   std::size_t turns = 3;
   std::size_t trajectories = 8;
   std::size_t updates = 16;

@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   options.judge.measure_time = false;
   kevin::cpu::Evaluator real(options);
   Evaluator evaluator(real);
-  const std::vector<std::string> names{"kernelbench/l1/25@small", "kernelbench/l1/36@small"};
+  const std::vector<std::string> names{"kevin/l1/25@small", "kevin/l1/36@small"};
   std::vector<kevin::Task> tasks;
   for (const std::string& name : names) tasks.push_back(kevin::tasks::find(name));
   kevin::agent::ChoicePolicy policy(tasks, 4);

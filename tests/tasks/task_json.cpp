@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -200,6 +201,74 @@ TEST_CASE("every deviation is refused with its place") {
     CAPTURE(what);
     CHECK(what.find(text) != std::string::npos);
   }
+}
+
+TEST_CASE("a task with presets stands for itself and for each of them: other shapes, and all else inferred") {
+  json j = valid();
+  j["presets"]["small"] = {{"shapes", {{"x", {2, 5}}, {"mask", {5}}, {"fc.weight", {3, 5}}}}};
+  j["presets"]["loose"] = {{"tolerance", {{"absolute", 0.5}, {"relative", 0}}}, {"args", {{"t3", {{"value", 4.0}}}}}};
+  CHECK(read_task(j) == read_task(valid()));
+  const Task small = read_task(j, "small");
+  CHECK(small.id == "mine/one@small");
+  CHECK(small.inputs[0].shape == kevin::Shape{2, 5});
+  CHECK(small.ops[0].out_shape == kevin::Shape{2, 5});
+  CHECK(small.outputs[0].shape == kevin::Shape{2, 3});
+  CHECK(small.tolerance == read_task(valid()).tolerance);
+  const Task loose = read_task(j, "loose");
+  CHECK(loose.tolerance.absolute == 0.5);
+  CHECK(std::get<double>(loose.ops[2].args.at("value")) == 4.0);
+  CHECK(loose.outputs[0].shape == kevin::Shape{4, 3});
+  const std::vector<Task> tasks = parse_tasks(j.dump());
+  REQUIRE(tasks.size() == 3);
+  CHECK(tasks[0] == read_task(valid()));
+  CHECK((tasks[1] == loose || tasks[1] == small));
+  CHECK(read_task(json::parse(write_task(small).dump())) == small);
+}
+
+TEST_CASE("a preset that does not fit is refused with its place") {
+  const auto what = [](const json& preset, const std::string& name = "small") {
+    json j = valid();
+    j["presets"][name] = preset;
+    try {
+      (void)parse_tasks(j.dump());
+    } catch (const Error& e) {
+      CHECK(e.code() == ErrorCode::bad_input);
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  CHECK(what(json::object()) == "accepted");
+  CHECK(what({{"shapes", {{"y", {2}}}}}).find("presets.small.shapes.y: is of no input and no parameter") !=
+        std::string::npos);
+  CHECK(what({{"shapes", {{"x", {2, 5}}}}}).find("ops[0]") != std::string::npos);
+  CHECK(what({{"shapes", {{"x", "big"}}}}).find("presets.small.shapes.x: must be an array") != std::string::npos);
+  CHECK(what({{"args", {{"t9", json::object()}}}}).find("presets.small.args.t9: is of no op") != std::string::npos);
+  CHECK(what({{"args", {{"t3", {{"value", "x"}}}}}}).find("ops[2]") != std::string::npos);
+  CHECK(what({{"size", 3}}).find("presets.small: has an unknown key 'size'") != std::string::npos);
+  CHECK(what(3).find("presets.small: must be an object") != std::string::npos);
+  CHECK(what(json::object(), "Small!").find("needs a name of 1 to 32 small letters") != std::string::npos);
+  json j = valid();
+  j["id"] = "mine@home";
+  j["presets"]["small"] = json::object();
+  CHECK_THROWS_WITH_AS((void)parse_tasks(j.dump()), doctest::Contains("the id has an '@' already"), Error);
+}
+
+TEST_CASE("fan_in bounds a parameter by PyTorch's default rule, in every preset by its own shape") {
+  json j = with("/parameters/0/init", {{"kind", "uniform"}, {"fan_in", "fc.weight"}});
+  j["parameters"][1]["init"] = {{"kind", "uniform"}, {"fan_in", "fc.weight"}};
+  j["presets"]["wide"] = {{"shapes", {{"x", {2, 25}}, {"mask", {25}}, {"fc.weight", {3, 25}}}}};
+  const double bound = 1 / std::sqrt(6.0);
+  CHECK(read_task(j).parameters[0].distribution.a == -bound);
+  CHECK(read_task(j).parameters[1].distribution.b == bound);
+  CHECK(read_task(j, "wide").parameters[1].distribution.b == 0.2);
+  j["parameters"][0]["init"]["fan_in"] = "fc.bias";
+  CHECK(refusal(j).find("parameters[0].init.fan_in: 'fc.bias' has fewer than two dims") != std::string::npos);
+  j["parameters"][0]["init"]["fan_in"] = "nothing";
+  CHECK(refusal(j).find("parameters[0].init.fan_in: 'nothing' is not a parameter") != std::string::npos);
+  j["parameters"][0]["init"] = {{"kind", "uniform"}, {"fan_in", "fc.weight"}, {"low", 0}};
+  CHECK(refusal(j).find("has no 'low'") != std::string::npos);
+  j["parameters"][0]["init"] = {{"kind", "normal"}, {"fan_in", "fc.weight"}, {"mean", 0}, {"std", 1}};
+  CHECK(refusal(j).find("has no 'fan_in'") != std::string::npos);
 }
 
 TEST_CASE("an error quotes hostile text briefly and without control characters") {

@@ -45,7 +45,7 @@ struct RefinementOptions {
 /// The seed of an evaluation is derive_seed(seed of reset, "evaluation", number of the turn). Whatever the evaluator
 /// throws passes through, and the turn does not count: the environment is as it was before step.
 ///
-///     kevin::RefinementEnv env{kevin::tasks::find("kernelbench/l1/23@small"), evaluator};
+///     kevin::RefinementEnv env{kevin::tasks::find("kevin/l1/23@small"), evaluator};
 template <Evaluator E, Reward<Verdict> R = KevinReward, ContextPolicy C = SummarizedThoughts>
 class RefinementEnv {
  public:

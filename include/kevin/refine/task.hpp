@@ -117,7 +117,7 @@ struct Tolerance {
 /// A reference operation: its graph, inputs, learned parameters, outputs and tolerance.
 /// A candidate implements the whole graph; it receives inputs, then parameters, then outputs, in the order listed.
 struct Task {
-  std::string id;    ///< e.g. "kernelbench/l1/23@small"
+  std::string id;    ///< e.g. "kevin/l1/23@small"
   std::string name;  ///< e.g. "Softmax"
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> parameters;

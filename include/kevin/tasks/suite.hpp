@@ -2,60 +2,124 @@
 #define KEVIN_TASKS_SUITE_HPP
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kevin/core/error.hpp"
 #include "kevin/refine/task.hpp"
+#include "kevin/tasks/json_fields.hpp"
 #include "kevin/tasks/nearest.hpp"
 #include "kevin/tasks/task_json.hpp"
 
-/// The tasks that come with the library. "kernelbench/l1/23@small" is task 23 of KernelBench's level 1 (Ouyang et al.
-/// 2025, arXiv 2502.10517) in our preset "small": KernelBench's operation, at a size that one cpu core computes in 0.2
-/// to 2 ms, with normal inputs and tolerances under which zeros, the mean of the output, another seed's output and a
-/// copy of the input are all wrong.
+/// The tasks that come with the library, as data; a record is parsed when it is asked for.
+///
+///   kernelbench/l1/19        KernelBench v0.1 (Ouyang et al. 2025, arXiv 2502.10517; commit 423217d), levels 1 and 2:
+///                            its operations, shapes, distributions and tolerance
+///   kevin/l1/19@small  the same at a size that suits a cpu
+///   kevin/l1/19@small        hardened: normal inputs, random norms, and tolerances under which zeros, the mean of the
+///                            output, another seed's output and a copy of the input are all wrong
 namespace kevin::tasks {
 
 namespace detail {
-inline constexpr std::string_view kernelbench_l1_small =
-#include "kevin/tasks/data/kernelbench_l1_small.inc"
-    ;
-inline constexpr std::string_view kernelbench_l2_small =
-#include "kevin/tasks/data/kernelbench_l2_small.inc"
-    ;
+
+struct Record {
+  std::string_view id;
+  std::string_view presets;  ///< their names, separated by blanks
+  std::string_view json;
+};
+
+inline constexpr std::array suite_records = {
+#include "kevin/tasks/data/kernelbench_l1.inc"
+#include "kevin/tasks/data/kernelbench_l2.inc"
+#include "kevin/tasks/data/kevin_small.inc"
+};
+
+/// Calls `visit(record, preset)` for each embedded task; preset "" = the record as it stands.
+template <class Visit>
+void for_each_task(Visit visit) {
+  for (const Record& record : suite_records) {
+    visit(record, std::string_view());
+    for (std::string_view rest = record.presets; !rest.empty();) {
+      const std::string_view preset = rest.substr(0, rest.find(' '));
+      visit(record, preset);
+      rest.remove_prefix(std::min(rest.size(), preset.size() + 1));
+    }
+  }
+}
+
 }  // namespace detail
 
-/// Every embedded task, by level and number. Parsed at the first call, which any thread may make.
+/// The ids of all embedded tasks, by suite, level and number, each followed by its presets'.
+[[nodiscard]] inline std::vector<std::string> ids() {
+  std::vector<std::string> names;
+  detail::for_each_task([&](const detail::Record& record, std::string_view preset) {
+    names.push_back(std::string(record.id) + (preset.empty() ? "" : "@" + std::string(preset)));
+  });
+  return names;
+}
+
+/// Every embedded task, in the order of ids(). Parsed at the first call, which any thread may make.
 [[nodiscard]] inline const std::vector<Task>& all() {
   static const std::vector<Task> tasks = [] {
-    std::vector<Task> result = parse_tasks(detail::kernelbench_l1_small, "kernelbench_l1_small.inc");
-    std::vector<Task> more = parse_tasks(detail::kernelbench_l2_small, "kernelbench_l2_small.inc");
-    std::move(more.begin(), more.end(), std::back_inserter(result));
+    std::vector<Task> result;
+    for (const detail::Record& record : detail::suite_records) {
+      std::vector<Task> some = parse_tasks(record.json, std::string(record.id));
+      std::move(some.begin(), some.end(), std::back_inserter(result));
+    }
     return result;
   }();
   return tasks;
 }
 
-/// The embedded task called `id`. Error(not_found) names the tasks whose id or name has `id` in it, or whose id is
-/// close to it.
+/// The embedded task called `id`, or that of a file: "mine.json" where it holds one task, "mine.json#ID" where it
+/// holds several. Error(not_found) names the tasks whose id or name has `id` in it, or whose id is close to it.
 [[nodiscard]] inline Task find(std::string_view id) {
-  std::vector<std::string> ids;
-  std::string matches;
-  const std::string wanted = detail::lower_case(id.substr(0, 128));
-  for (const Task& t : all()) {
-    if (t.id == id) return t;
-    ids.push_back(t.id);
-    const bool preset = t.id.starts_with(wanted + '@');  // "kernelbench/l1/19": only the preset is missing
-    if (preset || (wanted.size() > 2 && detail::lower_case(t.name).find(wanted) != std::string::npos)) {
-      matches += (matches.empty() ? "; near: '" : "', '") + t.id;
+  const std::string_view file = id.substr(0, id.find('#'));
+  if (file.ends_with(".json") || file.ends_with(".jsonl")) {
+    std::vector<Task> tasks = load_tasks(std::string(file));
+    const std::string_view wanted = file.size() < id.size() ? id.substr(file.size() + 1) : std::string_view();
+    std::vector<std::string> names;
+    for (Task& t : tasks) {
+      names.push_back(t.id);
+      if (t.id == wanted || (wanted.empty() && tasks.size() == 1)) return std::move(t);
     }
+    if (wanted.empty()) {
+      throw Error(ErrorCode::bad_input, std::string(file) + " holds " + std::to_string(tasks.size()) +
+                                            " tasks: name one, '" + std::string(file) + '#' + tasks[0].id + "'");
+    }
+    throw Error(ErrorCode::not_found,
+                std::string(file) + " has no task " + detail::quote(wanted) + detail::nearest_text(wanted, names));
   }
-  throw Error(ErrorCode::not_found, "there is no task " + detail::quote(id) +
-                                        (matches.empty() ? detail::nearest_text(id, ids) : matches + '\'') +
-                                        "; `evaluate --list` prints the " + std::to_string(ids.size()) +
-                                        " embedded ones");
+  const detail::Record* found = nullptr;
+  std::string_view in_preset;
+  detail::for_each_task([&](const detail::Record& record, std::string_view preset) {
+    const bool same = preset.empty() ? id == record.id
+                                     : id.size() == record.id.size() + 1 + preset.size() && id.starts_with(record.id) &&
+                                           id[record.id.size()] == '@' && id.ends_with(preset);
+    if (same) found = &record, in_preset = preset;
+  });
+  if (found != nullptr) return read_task(detail::parse_strictly(found->json), in_preset);
+
+  const std::string wanted = detail::lower_case(id.substr(0, 128));
+  std::string matches;
+  std::size_t count = 0;
+  for (const Task& t : all()) {
+    const bool preset = t.id.starts_with(wanted + '@');  // "kevin/l1/19": only the preset is missing
+    const bool name = wanted.size() > 2 && detail::lower_case(t.name).find(wanted) != std::string::npos;
+    if ((preset || name) && ++count <= 5) matches += (matches.empty() ? "; near: '" : "', '") + t.id;
+  }
+  if (count > 5)
+    matches += "' and " + std::to_string(count - 5) + " more";
+  else if (count > 0)
+    matches += '\'';
+  throw Error(ErrorCode::not_found,
+              "there is no task " + detail::quote(id) + (matches.empty() ? detail::nearest_text(id, ids()) : matches) +
+                  "; `evaluate --list` prints the " + std::to_string(ids().size()) + " embedded ones");
 }
 
 }  // namespace kevin::tasks

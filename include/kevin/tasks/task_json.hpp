@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
@@ -30,6 +31,10 @@
 ///              {"op": "relu", "args": {}, "in": ["t1"], "out": "t2", "out_shape": [64, 256]}],
 ///      "outputs": [{"name": "t2", "shape": [64, 256], "dtype": "float32"}],
 ///      "tolerance": {"absolute": 1e-4, "relative": 1e-4}, "flags": [], "notes": ""}
+///
+/// "fan_in": "WEIGHT" instead of low and high is PyTorch's default initialisation. "presets": {"small": {"shapes":
+/// {"x": [8, 32]}, "args": {"t1": {"dim": 1}}, "tolerance": {...}}} stands for further tasks, "<id>@small", that differ
+/// in these shapes of inputs and parameters and these arguments of ops; all other shapes are inferred.
 ///
 /// May be left out: dtype (float32), distribution and init (uniform in [0, 1)), parameters, args, out_shape (inferred),
 /// outputs (the last result) and their shape and dtype, tolerance, flags, notes. An argument that is null counts as
@@ -70,8 +75,9 @@ inline constexpr std::array structure_names = {
     std::pair{Distribution::Structure::lower, std::string_view("lower")},
     std::pair{Distribution::Structure::softmax, std::string_view("softmax")}};
 
-[[nodiscard]] inline Distribution read_distribution(const Field& field) {
-  field.object({"kind", "low", "high", "mean", "std", "value", "random_scale", "structure"});
+/// `fan_in` receives the name of the parameter that the bounds depend on.
+[[nodiscard]] inline Distribution read_distribution(const Field& field, std::string& fan_in) {
+  field.object({"kind", "low", "high", "mean", "std", "value", "fan_in", "random_scale", "structure"});
   Distribution d;
   const std::string kind = field["kind"].text();
   const KindNames* names = nullptr;
@@ -81,11 +87,13 @@ inline constexpr std::array structure_names = {
   if (names == nullptr)
     field["kind"].fail("there is no kind " + quote(kind) + "; known: uniform, normal, constant, integer, sign");
   d.kind = names->kind;
-  if (!names->a.empty()) d.a = field[names->a].number();
-  if (!names->b.empty()) d.b = field[names->b].number();
-  for (std::string_view key : {"low", "high", "mean", "std", "value"}) {
-    if (field.has(key) && key != names->a && key != names->b)
-      field.fail("of kind " + quote(kind) + " has no '" + std::string(key) + '\'');
+  const bool scaled = field.has("fan_in") && d.kind == Distribution::Kind::uniform;
+  if (scaled) fan_in = field["fan_in"].text();
+  if (!names->a.empty() && !scaled) d.a = field[names->a].number();
+  if (!names->b.empty() && !scaled) d.b = field[names->b].number();
+  for (std::string_view key : {"low", "high", "mean", "std", "value", "fan_in"}) {
+    const bool known = scaled ? key == "fan_in" : key == names->a || key == names->b;
+    if (field.has(key) && !known) field.fail("of kind " + quote(kind) + " has no '" + std::string(key) + '\'');
   }
   if (field.has("random_scale")) d.random_scale = field["random_scale"].flag();
   if (field.has("structure")) {
@@ -116,13 +124,13 @@ inline constexpr std::array structure_names = {
   return json;
 }
 
-[[nodiscard]] inline TensorSpec read_spec(const Field& field, std::string_view draw_key) {
+[[nodiscard]] inline TensorSpec read_spec(const Field& field, std::string_view draw_key, std::string& fan_in) {
   field.object({"name", "shape", "dtype", draw_key});
   TensorSpec t;
   t.name = field["name"].text();
   t.shape = field["shape"].integers();
   if (field.has("dtype")) t.dtype = read_dtype(field["dtype"]);
-  if (field.has(draw_key)) t.distribution = read_distribution(field[draw_key]);
+  if (field.has(draw_key)) t.distribution = read_distribution(field[draw_key], fan_in);
   return t;
 }
 
@@ -153,17 +161,36 @@ inline constexpr std::array structure_names = {
   return op;
 }
 
-[[nodiscard]] inline Task read_task_fields(const Field& field, Gaps& gaps) {
-  field.object({"schema", "id", "name", "inputs", "parameters", "ops", "outputs", "tolerance", "flags", "notes"});
+[[nodiscard]] inline Tolerance read_tolerance(const Field& field) {
+  field.object({"absolute", "relative"});
+  return {field["absolute"].number(), field["relative"].number()};
+}
+
+/// A record as it is read, before what depends on shapes is filled in.
+struct Reading {
+  Task task;
+  Gaps gaps;
+  /// Of each input, then of each parameter: the parameter whose fan-in bounds its values; "" = none.
+  std::vector<std::string> fan_in;
+};
+
+[[nodiscard]] inline Reading read_task_fields(const Field& field) {
+  field.object(
+      {"schema", "id", "name", "inputs", "parameters", "ops", "outputs", "tolerance", "flags", "notes", "presets"});
+  Reading reading;
+  Gaps& gaps = reading.gaps;
+  Task& task = reading.task;
   const std::string schema = field["schema"].text();
   if (schema != task_schema)
     field["schema"].fail("is " + quote(schema) + "; this release reads '" + std::string(task_schema) + '\'');
-  Task task;
   task.id = field["id"].text();
   task.name = field["name"].text();
-  for (const Field& f : field["inputs"].elements()) task.inputs.push_back(read_spec(f, "distribution"));
+  for (const Field& f : field["inputs"].elements()) {
+    task.inputs.push_back(read_spec(f, "distribution", reading.fan_in.emplace_back()));
+  }
   if (field.has("parameters")) {
-    for (const Field& f : field["parameters"].elements()) task.parameters.push_back(read_spec(f, "init"));
+    for (const Field& f : field["parameters"].elements())
+      task.parameters.push_back(read_spec(f, "init", reading.fan_in.emplace_back()));
   }
   for (const Field& f : field["ops"].elements()) {
     if (!f.value().contains("out_shape")) gaps.op_shapes.insert(task.ops.size());
@@ -188,16 +215,95 @@ inline constexpr std::array structure_names = {
     gaps.output_shapes.insert(0);
     gaps.output_types.insert(0);
   }
-  if (field.has("tolerance")) {
-    const Field t = field["tolerance"];
-    t.object({"absolute", "relative"});
-    task.tolerance = {t["absolute"].number(), t["relative"].number()};
-  }
+  if (field.has("tolerance")) task.tolerance = read_tolerance(field["tolerance"]);
   if (field.has("flags")) {
     for (const Field& f : field["flags"].elements()) task.flags.push_back(f.text());
   }
   if (field.has("notes")) task.notes = field["notes"].text();
-  return task;
+  return reading;
+}
+
+/// The members of an object, each with its place; Complaint for anything else.
+[[nodiscard]] inline std::vector<std::pair<std::string, Field>> members(const Field& field) {
+  if (!field.value().is_object()) field.fail("must be an object");
+  std::vector<std::pair<std::string, Field>> list;
+  for (const auto& [key, value] : field.value().items())
+    list.emplace_back(key, Field(value, field.place() + '.' + key));
+  return list;
+}
+
+/// Puts a preset's shapes, arguments and tolerance in place of the record's own; all other shapes are then inferred.
+inline void apply_preset(Reading& reading, const Field& preset) {
+  preset.object({"shapes", "args", "tolerance"});
+  Task& task = reading.task;
+  if (preset.has("shapes")) {
+    for (const auto& [name, shape] : members(preset["shapes"])) {
+      TensorSpec* found = nullptr;
+      for (std::vector<TensorSpec>* list : {&task.inputs, &task.parameters}) {
+        for (TensorSpec& t : *list) found = t.name == name ? &t : found;
+      }
+      if (found == nullptr) shape.fail("is of no input and no parameter");
+      found->shape = shape.integers();
+    }
+  }
+  if (preset.has("args")) {
+    for (const auto& [out, args] : members(preset["args"])) {
+      Op* found = nullptr;
+      for (Op& op : task.ops) found = op.out == out ? &op : found;
+      if (found == nullptr) args.fail("is of no op: none has this out");
+      for (const auto& [name, value] : members(args)) found->args[name] = read_argument(value);
+    }
+  }
+  if (preset.has("tolerance")) task.tolerance = read_tolerance(preset["tolerance"]);
+  for (std::size_t i = 0; i < task.ops.size(); ++i) reading.gaps.op_shapes.insert(i);
+  for (std::size_t i = 0; i < task.outputs.size(); ++i) reading.gaps.output_shapes.insert(i);
+}
+
+/// Computes the bounds that depend on a fan-in: uniform in +-1/sqrt(fan-in), the fan-in of a weight being the product
+/// of all extents but the first (PyTorch's default for linear layers and convolutions, kaiming_uniform_ with a = sqrt
+/// 5).
+inline void fill_bounds(Reading& reading) {
+  Task& task = reading.task;
+  for (std::size_t i = 0; i < reading.fan_in.size(); ++i) {
+    const std::string& name = reading.fan_in[i];
+    if (name.empty()) continue;
+    const bool input = i < task.inputs.size();
+    const std::size_t k = input ? i : i - task.inputs.size();
+    const std::string place =
+        (input ? "inputs[" : "parameters[") + std::to_string(k) + (input ? "].distribution.fan_in" : "].init.fan_in");
+    const auto weight = std::find_if(task.parameters.begin(), task.parameters.end(),
+                                     [&](const TensorSpec& t) { return t.name == name; });
+    if (weight == task.parameters.end()) complain(place, quote(name) + " is not a parameter");
+    if (weight->shape.size() < 2) complain(place, quote(name) + " has fewer than two dims, so no fan-in");
+    double fan_in = 1;
+    for (std::size_t d = 1; d < weight->shape.size(); ++d) fan_in *= static_cast<double>(weight->shape[d]);
+    if (!(fan_in >= 1)) complain(place, quote(name) + " has an extent below 1");
+    Distribution& distribution = (input ? task.inputs[k] : task.parameters[k]).distribution;
+    distribution.b = 1 / std::sqrt(fan_in);
+    distribution.a = -distribution.b;
+  }
+}
+
+inline void check_preset_name(const Field& preset, std::string_view id, std::string_view name) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";
+  if (name.empty() || name.size() > 32 || name.find_first_not_of(allowed) != std::string_view::npos)
+    preset.fail("needs a name of 1 to 32 small letters, digits, '_' and '-'");
+  if (id.find('@') != std::string_view::npos) preset.fail("cannot be: the id has an '@' already");
+}
+
+/// The task of a record, in one of its presets or ("") as it stands.
+[[nodiscard]] inline Task read_record(const nlohmann::json& json, std::string_view preset) {
+  const Field field(json, {});
+  Reading reading = read_task_fields(field);
+  if (!preset.empty()) {
+    const Field chosen = field["presets"][preset];
+    check_preset_name(chosen, reading.task.id, preset);
+    apply_preset(reading, chosen);
+    reading.task.id += '@' + std::string(preset);
+  }
+  fill_bounds(reading);
+  Graph graph(reading.task, reading.gaps);
+  return std::move(reading.task);
 }
 
 /// "task 'x': " where the id can be read, for messages.
@@ -208,17 +314,27 @@ inline constexpr std::array structure_names = {
 
 }  // namespace detail
 
-/// A task from its JSON, checked as a whole. Error(bad_input) names the place.
-[[nodiscard]] inline Task read_task(const nlohmann::json& json) {
+/// A task from its JSON, checked as a whole: in the preset of that name, or as it stands. Error(bad_input) names the
+/// place.
+[[nodiscard]] inline Task read_task(const nlohmann::json& json, std::string_view preset = "") {
   try {
-    Gaps gaps;
-    Task task = detail::read_task_fields(detail::Field(json, {}), gaps);
-    Graph graph(task, gaps);
-    return task;
+    return detail::read_record(json, preset);
   } catch (const detail::Complaint& c) {
     throw Error(ErrorCode::bad_input,
                 detail::task_label(json) + (c.place().empty() ? "" : c.place() + ": ") + c.what());
   }
+}
+
+/// The names of a record's presets.
+[[nodiscard]] inline std::vector<std::string> preset_names(const nlohmann::json& json) {
+  std::vector<std::string> names;
+  if (!json.is_object() || !json.contains("presets")) return names;
+  try {
+    for (const auto& member : detail::members({json["presets"], "presets"})) names.push_back(member.first);
+  } catch (const detail::Complaint& c) {
+    throw Error(ErrorCode::bad_input, detail::task_label(json) + c.place() + ": " + c.what());
+  }
+  return names;
 }
 
 /// The JSON of a task: read_task gives the same task back.
@@ -263,7 +379,8 @@ inline constexpr std::array structure_names = {
   return json;
 }
 
-/// Tasks from text: one task, an array of tasks, or JSON lines (one task a line; blank lines are skipped).
+/// Tasks from text: one task, an array of tasks, or JSON lines (one task a line; blank lines are skipped). A task with
+/// presets is followed by itself in each of them, with the id "<id>@<preset>".
 /// Error(bad_input) begins with `where`, and names the task's number in an array or its line, and the place within it.
 [[nodiscard]] inline std::vector<Task> parse_tasks(std::string_view text, const std::string& where = "text") {
   std::vector<Task> tasks;
@@ -272,14 +389,24 @@ inline constexpr std::array structure_names = {
     if (what.starts_with("bad_input: ")) what.remove_prefix(11);
     throw Error(ErrorCode::bad_input, place + ": " + std::string(what));
   };
-  const auto add = [&](const nlohmann::json& json, const std::string& place) {
+  const auto add_in_preset = [&](const nlohmann::json& json, const std::string& preset, const std::string& place) {
     try {
-      tasks.push_back(read_task(json));
+      tasks.push_back(read_task(json, preset));
     } catch (const Error& e) {
       fail(place, e.what());
     }
     if (!ids.insert(tasks.back().id).second)
       fail(place, "the id " + detail::quote(tasks.back().id) + " is taken by an earlier task");
+  };
+  const auto add = [&](const nlohmann::json& json, const std::string& place) {
+    add_in_preset(json, "", place);
+    std::vector<std::string> presets;
+    try {
+      presets = preset_names(json);
+    } catch (const Error& e) {
+      fail(place, e.what());
+    }
+    for (const std::string& preset : presets) add_in_preset(json, preset, place);
   };
   const auto parse = [&](std::string_view part, const std::string& place) {
     try {
