@@ -74,7 +74,7 @@ TEST_CASE("every KernelBench task runs in the small preset and gives the shapes 
     REQUIRE(outputs.size() == task.outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       CHECK(outputs[i].sizes() == at::IntArrayRef(task.outputs[i].shape));
-      CHECK(outputs[i].scalar_type() == kevin::tasks::scalar_type(task.outputs[i].dtype));
+      CHECK((outputs[i].scalar_type() == kevin::tasks::scalar_type(task.outputs[i].dtype)));
       CHECK(torch::isfinite(outputs[i]).all().item<bool>());
     }
     std::int64_t elements = 0;
