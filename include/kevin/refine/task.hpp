@@ -107,10 +107,12 @@ struct Op {
   friend bool operator==(const Op&, const Op&) = default;
 };
 
-/// An element passes when |candidate - expected| <= absolute + relative * |expected|; written so that a NaN fails.
+/// An element passes when |candidate - expected| <= absolute + relative * |expected| + spread * (standard deviation of
+/// the expected output); written so that a NaN fails.
 struct Tolerance {
   double absolute = 1e-4;
   double relative = 1e-4;
+  double spread = 0;
   friend bool operator==(const Tolerance&, const Tolerance&) = default;
 };
 

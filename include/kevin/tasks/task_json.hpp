@@ -162,8 +162,8 @@ inline constexpr std::array structure_names = {
 }
 
 [[nodiscard]] inline Tolerance read_tolerance(const Field& field) {
-  field.object({"absolute", "relative"});
-  return {field["absolute"].number(), field["relative"].number()};
+  field.object({"absolute", "relative", "spread"});
+  return {field["absolute"].number(), field["relative"].number(), field.has("spread") ? field["spread"].number() : 0};
 }
 
 /// A record as it is read, before what depends on shapes is filled in.
@@ -374,6 +374,7 @@ inline void check_preset_name(const Field& preset, std::string_view id, std::str
   json["outputs"] = specs(task.outputs, nullptr);
   json["tolerance"]["absolute"] = task.tolerance.absolute;
   json["tolerance"]["relative"] = task.tolerance.relative;
+  if (task.tolerance.spread != 0) json["tolerance"]["spread"] = task.tolerance.spread;
   json["flags"] = task.flags;
   json["notes"] = task.notes;
   return json;
