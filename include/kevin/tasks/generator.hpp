@@ -96,9 +96,9 @@ class Generator {
     };
     static constexpr std::array moves = {Move{6, detail::try_activation}, Move{2, detail::try_cut},
                                          Move{3, detail::try_scalar},     Move{3, detail::try_parameter},
-                                         Move{2, detail::try_input},      Move{2, detail::try_residual},
-                                         Move{4, detail::try_norm},       Move{3, detail::try_pool},
-                                         Move{2, detail::try_softmax},    Move{3, detail::try_reduction}};
+                                         Move{1, detail::try_input},      Move{2, detail::try_residual},
+                                         Move{5, detail::try_norm},       Move{4, detail::try_pool},
+                                         Move{2, detail::try_softmax},    Move{5, detail::try_reduction}};
     std::uint64_t sum = 0;
     for (const Move& m : moves) sum += m.weight;
     constexpr int most_tries = 60;

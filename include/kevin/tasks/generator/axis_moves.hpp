@@ -28,14 +28,21 @@ inline constexpr double norm_bias_deviation = 0.5;
   const std::int64_t groups = pick(rng, {2, 4, 8});
   const bool channels_first = draft.channel == 1;
   if (draft.reduced || draft.norms >= 2 || (draft.norms > 0 && !draft.nonlinear)) return false;
-  if (draft.last_is({"add_scalar", "sub_scalar", "rsub_scalar", "mul_scalar", "div_scalar"})) return false;
   static constexpr std::array ops = {"batch_norm", "instance_norm", "group_norm", "layer_norm", "rms_norm"};
   static constexpr std::array titles = {"BatchNorm", "InstanceNorm", "GroupNorm", "LayerNorm", "RMSNorm"};
   if (draft.has(ops[kind])) return false;
-  const bool for_each_channel = kind < 2;
-  if (for_each_channel && ((draft.steps() == 1 && draft.heavy_bias) || last_is_arithmetic(draft))) return false;
   if (kind < 3 && !channels_first) return false;
   if (kind == 1 && draft.spatial == 0) return false;
+  if (kind != 4 && draft.bounded_by_parameter) return false;        // a channel may be nearly constant
+  const bool few = kind == 1 || (kind == 0 && draft.spatial == 0);  // a cut may leave a channel few values
+  if (few && (draft.altered_low || draft.altered_high)) return false;
+  if (draft.has("softmax")) return false;  // rows of small numbers: their rounding would be magnified
+  const unsigned all = (1U << draft.rank()) - 1;
+  const unsigned last = 1U << (draft.rank() - 1);
+  const bool layer_whole = draft.spatial > 0 && whole;
+  const std::array<unsigned, 5> along = {all & ~2U, all & ~3U, all & ~1U, layer_whole ? all & ~1U : last,
+                                         draft.channel_dim()};
+  if (draft.cancels_factor(along[kind]) || (kind != 4 && draft.cancels_offset(along[kind]))) return false;
   DraftStep step{.op = ops[kind], .title = titles[kind], .owner = "norm"};
   Both<Shape> affine;
   for (std::size_t s : both_sizes) {
@@ -59,7 +66,7 @@ inline constexpr double norm_bias_deviation = 0.5;
         step.args[s]["num_groups"] = groups;
         break;
       case 3:
-        affine[s] = draft.spatial > 0 && whole ? Shape(shape.begin() + 1, shape.end()) : Shape{shape.back()};
+        affine[s] = layer_whole ? Shape(shape.begin() + 1, shape.end()) : Shape{shape.back()};
         among = element_count(affine[s]);
         if (among > (std::int64_t{1} << 20)) return false;
         step.args[s]["normalized_shape"] = affine[s];
@@ -85,6 +92,11 @@ inline constexpr double norm_bias_deviation = 0.5;
   if (kind != 4) step.parameters.push_back({"bias", "bias", affine, same(normal_law(0, norm_bias_deviation))});
   if (!draft.add(step)) return false;
   ++draft.norms;
+  draft.forget_terms();
+  const unsigned affine_dims = kind == 3 ? along[kind] : draft.channel_dim();
+  draft.multiply_by(affine_dims);
+  if (kind != 4) draft.add_offset(affine_dims);
+  draft.altered_low = draft.altered_high = draft.bounded_by_parameter = false;
   draft.nonlinear = draft.saturated = false;
   return true;
 }
@@ -96,10 +108,12 @@ inline constexpr double norm_bias_deviation = 0.5;
   const std::int64_t kernel = pick(rng, {2, 2, 3});
   const std::int64_t stride = kernel == 3 ? pick(rng, {2, 3}) : 2;
   if (draft.spatial == 0 || draft.pooled || draft.reduced || draft.softmaxed) return false;
-  if (largest ? draft.bounded_above : !draft.nonlinear) return false;
+  if (largest ? draft.bounded_above || draft.has("mul_tensor") : !draft.nonlinear) return false;
   for (std::size_t i = draft.rank() - draft.spatial; i < draft.rank(); ++i) {
     if (draft.least_extent(i) < 3 * kernel) return false;
   }
+  // in large windows the largest is hardly ever one of the low values
+  if (largest && draft.altered_low && (kernel > 2 || draft.spatial > 2)) return false;
   const std::string dims = std::to_string(draft.spatial) + "d";
   DraftStep step{.op = (largest ? "max_pool" : "avg_pool") + dims, .title = largest ? "MaxPool" : "AvgPool"};
   const double window = std::pow(static_cast<double>(kernel), static_cast<double>(draft.spatial));
@@ -125,7 +139,7 @@ inline constexpr double norm_bias_deviation = 0.5;
   const auto last = static_cast<std::int64_t>(draft.rank()) - 1;
   const std::int64_t dim = over_last ? last : draft.channel;
   if (draft.reduced || draft.softmaxed || dim < 1) return false;
-  if (draft.last_is({"add_scalar", "sub_scalar", "rsub_scalar"})) return false;  // cancels
+  if (draft.cancels_offset(1U << static_cast<unsigned>(dim))) return false;
   if (draft.least_extent(static_cast<std::size_t>(dim)) < 8) return false;
   DraftStep step{.op = logarithm ? "log_softmax" : "softmax", .title = logarithm ? "LogSoftmax" : "Softmax"};
   for (std::size_t s : both_sizes) {
@@ -137,9 +151,10 @@ inline constexpr double norm_bias_deviation = 0.5;
     step.after[s] = m.map([&](double x) { return logarithm ? x - std::log(n * mean) : std::exp(x) / (n * mean); });
   }
   if (!draft.add(step)) return false;
-  draft.softmaxed = draft.nonlinear = true;
-  draft.saturated = true;
-  draft.bounded_above = draft.bounded_below = false;
+  draft.forget_terms();  // log-softmax subtracts what is the same along dim
+  if (logarithm) draft.add_offset(((1U << draft.rank()) - 1) & ~(1U << static_cast<unsigned>(dim)));
+  draft.softmaxed = draft.nonlinear = draft.saturated = true;
+  draft.bounded_above = draft.bounded_below = draft.altered_low = draft.altered_high = false;
   return true;
 }
 
@@ -163,7 +178,10 @@ inline constexpr double norm_bias_deviation = 0.5;
   const bool one = kind == max || kind == min;
   const std::vector<std::int64_t> dims = draw_reduced_dims(draft, rng, one);
   if (draft.reduced || draft.softmaxed || dims.empty()) return false;
-  if ((kind == max && draft.bounded_above) || (kind == min && draft.bounded_below)) return false;
+  // the largest of many is a bound, or never one of the values that were changed
+  if (one && draft.has("mul_tensor")) return false;
+  if (kind == max && (draft.bounded_above || draft.altered_low)) return false;
+  if (kind == min && (draft.bounded_below || draft.altered_high)) return false;
   if ((kind == mean || kind == sum || kind == norm) && !draft.nonlinear) return false;
   static constexpr std::array ops = {"mean", "sum", "max_reduce", "min_reduce", "logsumexp", "vector_norm"};
   static constexpr std::array titles = {"Mean", "Sum", "Max", "Min", "LogSumExp", "L2Norm"};
@@ -201,7 +219,8 @@ inline constexpr double norm_bias_deviation = 0.5;
   const std::size_t rank = draft.rank();
   if (!draft.add(step)) return false;
   draft.reduced = draft.nonlinear = true;
-  draft.saturated = draft.bounded_above = draft.bounded_below = false;
+  draft.saturated = draft.bounded_above = draft.bounded_below = draft.altered_low = draft.altered_high = false;
+  draft.forget_terms();
   const bool channels_gone = std::find(dims.begin(), dims.end(), draft.channel) != dims.end();
   const bool channels_moved = !keep && dims[0] < draft.channel;
   if (channels_gone || channels_moved || rank == 1) draft.channel = -1;

@@ -66,8 +66,34 @@ class Draft {
   bool saturated = false;      ///< the last step was bounded or cut
   bool bounded_above = false;  ///< many elements may lie at one upper bound
   bool bounded_below = false;
+  bool altered_low = false;  ///< the last steps changed only the low values, or only the high ones
+  bool altered_high = false;
+  bool bounded_by_parameter = false;
   bool reduced = false, pooled = false, softmaxed = false, heavy_bias = false;
   std::size_t norms = 0;
+
+  // What was added to the result and multiplied with it and would still come out of it again, each as the set of dims
+  // (bit d: dim d) along which it varies.
+  std::vector<unsigned> offsets, factors;
+
+  [[nodiscard]] unsigned channel_dim() const { return 1U << static_cast<unsigned>(channel); }
+  void add_offset(unsigned dims) {
+    offsets.push_back(dims);
+    factors.clear();
+  }
+  void multiply_by(unsigned dims) {
+    for (unsigned& o : offsets) o |= dims;
+    factors.push_back(dims);
+  }
+  void forget_terms() {
+    offsets.clear();
+    factors.clear();
+  }
+  /// Whether taking the mean, or a maximum, along `dims` from the result would cancel an earlier step: it added
+  /// something that does not vary along them.
+  [[nodiscard]] bool cancels_offset(unsigned dims) const { return constant_along(offsets, dims); }
+  /// The same for dividing by a size along `dims`.
+  [[nodiscard]] bool cancels_factor(unsigned dims) const { return constant_along(factors, dims); }
 
   [[nodiscard]] const Shape& shape(std::size_t size) const { return current_shape_[size]; }
   [[nodiscard]] std::size_t rank() const { return current_shape_[0].size(); }
@@ -149,6 +175,10 @@ class Draft {
   [[nodiscard]] Task small() const { return completed(task_[1]); }
 
  private:
+  [[nodiscard]] static bool constant_along(const std::vector<unsigned>& terms, unsigned dims) {
+    return std::any_of(terms.begin(), terms.end(), [dims](unsigned t) { return (t & dims) == 0; });
+  }
+
   void add_input(const DraftStep::Input& x) {
     for (std::size_t s : both_sizes) task_[s].inputs.push_back({x.name, x.shape[s], DType::float32, x.distribution[s]});
     batched_.push_back(x.batched);

@@ -66,17 +66,28 @@ struct Activation {
   const Activation& a = activations()[rng.below(activations().size())];
   const double argument = a.choices[rng.below(a.choices.size())];
   const bool tanh_form = a.op == "gelu" && chance(rng, 30);
-  if (draft.has(a.op) || (a.saturating && draft.saturated)) return false;
+  const bool homogeneous = a.op == "relu" || a.op == "leaky_relu";
+  const bool alters_low = homogeneous || a.op == "elu" || a.op == "selu";
+  if (draft.has(a.op) || (a.saturating && draft.saturated) || (alters_low && draft.altered_low)) return false;
+  if (alters_low && draft.reduced && !draft.has("mean") && !draft.has("sum")) return false;  // of one sign, as a rule
   const auto f = [&](double x) { return a.value(x, argument); };
   DraftStep step{.op = std::string(a.op), .title = std::string(a.title)};
   for (std::size_t s : both_sizes) {
+    const double mean = draft.marginal[s].mean();
+    const double deviation = draft.marginal[s].deviation();
     if (draft.marginal[s].bend(f) < least_bend) return false;
+    if (mean < -1) return false;  // the flat tail of most of them, where little but rounding is left
+    if (alters_low && draft.reduced && mean > deviation) return false;
+    if (a.saturating && (mean > 2 || deviation > 3)) return false;
     if (!a.argument.empty()) step.args[s][std::string(a.argument)] = argument;
     if (tanh_form) step.args[s]["approximate"] = std::string("tanh");
     step.after[s] = draft.marginal[s].map(f);
   }
   if (!draft.add(step)) return false;
   draft.nonlinear = true;
+  draft.offsets.clear();
+  if (!homogeneous) draft.factors.clear();
+  draft.altered_low = draft.altered_low || alters_low;
   draft.saturated = a.saturating;
   draft.bounded_above = draft.bounded_above || a.saturating;
   draft.bounded_below = draft.bounded_below || a.saturating || a.cuts_below;
@@ -92,6 +103,7 @@ struct Activation {
   if (kind >= 2 && (draft.has("min_scalar") || draft.has("max_scalar"))) return false;
   const bool below = kind != 2;
   const bool above = kind != 3;
+  if ((below && draft.altered_low) || (above && draft.altered_high)) return false;
   double low = 0;
   double high = 0;
   for (std::size_t s : both_sizes) {
@@ -123,6 +135,9 @@ struct Activation {
   }
   if (!draft.add(step)) return false;
   draft.nonlinear = draft.saturated = true;
+  draft.forget_terms();
+  draft.altered_low = draft.altered_low || below;
+  draft.altered_high = draft.altered_high || above;
   draft.bounded_below = draft.bounded_below || below;
   draft.bounded_above = draft.bounded_above || above;
   return true;
@@ -155,7 +170,14 @@ struct Activation {
     step.after[s] = draft.marginal[s].map(f);
   }
   if (!draft.add(step)) return false;
-  if (kind == 2) std::swap(draft.bounded_above, draft.bounded_below);
+  if (kind < 3)
+    draft.add_offset(0);
+  else
+    draft.multiply_by(0);
+  if (kind == 2) {
+    std::swap(draft.bounded_above, draft.bounded_below);
+    std::swap(draft.altered_high, draft.altered_low);
+  }
   draft.saturated = false;
   return true;
 }
@@ -170,6 +192,7 @@ struct Activation {
                                      "div_parameter", "min_parameter", "max_parameter"};
   static constexpr std::array titles = {"BiasAdd", "BiasSubtract", "Scale", "ScaleDivide", "BoundMin", "BoundMax"};
   if (draft.has(ops[kind]) || (kind >= 4 && (draft.reduced || draft.saturated))) return false;
+  if ((kind == 4 && draft.altered_high) || (kind == 5 && draft.altered_low)) return false;
   const bool factor = kind == 2 || kind == 3;
   // as large as the values are, in steps that read well
   const double spread = std::max(draft.marginal[0].deviation(), draft.marginal[1].deviation());
@@ -201,11 +224,24 @@ struct Activation {
     step.after[s] = m.with_independent(values, f);
   }
   if (!draft.add(step)) return false;
+  if (kind < 2) draft.add_offset(draft.channel_dim());
+  if (factor) draft.multiply_by(draft.channel_dim());
+  if (kind >= 4) draft.forget_terms();
   draft.nonlinear = draft.nonlinear || kind >= 4;
   draft.saturated = kind >= 4;
+  draft.bounded_by_parameter = draft.bounded_by_parameter || kind >= 4;
+  draft.altered_high = draft.altered_high || kind == 4;
+  draft.altered_low = draft.altered_low || kind == 5;
   draft.bounded_above = draft.bounded_above || kind == 4;
   draft.bounded_below = draft.bounded_below || kind == 5;
   return true;
+}
+
+/// After a tensor was added to the result, or multiplied with it.
+inline void after_tensor(Draft& draft, bool product) {
+  (product ? draft.offsets : draft.factors).clear();
+  draft.saturated = draft.bounded_above = draft.bounded_below = false;
+  draft.altered_low = draft.altered_high = draft.bounded_by_parameter = false;
 }
 
 /// The heavy operator's own result again: added, or multiplied as a gate.
@@ -213,6 +249,7 @@ struct Activation {
   const bool product = chance(rng, 40);
   if (!draft.nonlinear || draft.steps() == 1 || !draft.shaped_like_heavy()) return false;
   if (draft.has("residual_add") || draft.has("mul_tensor")) return false;
+  if (draft.has("rsub_scalar")) return false;  // x + (v - f(x)): for many f little of x is left
   DraftStep step{.op = product ? "mul_tensor" : "residual_add", .title = product ? "Gate" : "ResidualAdd"};
   step.with_heavy = true;
   for (std::size_t s : both_sizes) {
@@ -221,8 +258,12 @@ struct Activation {
     step.after[s] =
         draft.marginal[s].with_dependent(draft.heavy(s), [&](double x, double y) { return product ? x * y : x + y; });
   }
+  const bool low = draft.altered_low;  // with what it was made of it is altered where it was
+  const bool high = draft.altered_high;
   if (!draft.add(step)) return false;
-  draft.saturated = draft.bounded_above = draft.bounded_below = false;
+  after_tensor(draft, product);
+  draft.altered_low = low;
+  draft.altered_high = high;
   return true;
 }
 
@@ -242,7 +283,7 @@ struct Activation {
     });
   }
   if (!draft.add(step)) return false;
-  draft.saturated = draft.bounded_above = draft.bounded_below = false;
+  after_tensor(draft, kind == 2);
   return true;
 }
 

@@ -52,6 +52,7 @@ inline constexpr double heavy_bias_deviation = 0.3;
   step.after = same(Marginal::normal(0, deviation));
   draft.heavy_bias = bias;
   if (!draft.add(step)) return std::nullopt;
+  if (bias) draft.add_offset(draft.channel_dim());
   return draft;
 }
 
