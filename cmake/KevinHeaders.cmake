@@ -99,6 +99,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/diagnostics.hpp
   include/kevin/eval/cuda/driver.hpp
   include/kevin/eval/cuda/driver_types.hpp
+  include/kevin/eval/cuda/head_start.hpp
   include/kevin/eval/cuda/judge_kernels.hpp
   include/kevin/eval/cuda/judge_options.hpp
   include/kevin/eval/cuda/kernel_resources.hpp

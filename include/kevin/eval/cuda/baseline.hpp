@@ -43,14 +43,21 @@ class Baseline {
   /// Whether this LibTorch tells the handle of a stream.
   [[nodiscard]] static constexpr bool can_capture() noexcept { return has_handle<c10::Stream>(); }
 
-  /// One run on a set of buffers; milliseconds between the GPU's events around it. `flags`: one of protocol::Run's
-  /// cold, dirty, warm; and nothing. `expected` receives the outputs.
-  [[nodiscard]] double run(std::size_t set, std::uint64_t flags, std::vector<torch::Tensor>& expected) {
+  struct Run {
+    double milliseconds;  ///< between the GPU's events around it
+    bool late;            ///< as CallResult::late
+  };
+
+  /// One run on a set of buffers. `flags`: one of protocol::Run's cold, dirty, warm; and nothing. `head_start`:
+  /// microseconds for which the GPU is kept busy while the launches are queued. `expected` receives the outputs.
+  [[nodiscard]] Run run(std::size_t set, std::uint64_t flags, std::uint32_t head_start,
+                        std::vector<torch::Tensor>& expected) {
     const DriverApi& api = station_.gpu.api();
     expected.clear();
     if (kind_ == BaselineKind::eager_graph) capture(set);
     const driver::Stream stream = kind_ == BaselineKind::eager ? nullptr : handle(*stream_);
     const SharedMemory& other = *station_.flush;
+    if (head_start != 0) station_.kernels.wait(head_start, stream);
     if ((flags & protocol::Run::cold) != 0) station_.kernels.evict(other.address(), other.bytes(), stream);
     if ((flags & protocol::Run::dirty) != 0)
       api.check(api.fill8(other.address(), 0, other.bytes(), stream), "evicting the L2 cache");
@@ -58,10 +65,11 @@ class Baseline {
     api.check(api.event_record(station_.events[0], stream), "cuEventRecord");
     if ((flags & protocol::Run::nothing) == 0) forward(set, stream, expected);
     api.check(api.event_record(station_.events[1], stream), "cuEventRecord");
+    const bool late = api.event_query(station_.events[0]) == driver::success;
     api.check(api.event_synchronize(station_.events[1]), "the reference");
     float ms = 0;
     api.check(api.event_elapsed(&ms, station_.events[0], station_.events[1]), "cuEventElapsedTime");
-    return static_cast<double>(ms);
+    return {static_cast<double>(ms), late};
   }
 
  private:

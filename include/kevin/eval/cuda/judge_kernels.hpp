@@ -172,6 +172,14 @@ extern "C" __global__ void __launch_bounds__(256) kevin_read(uint4* from, u64 co
   if (any == never) from->x = any;
 }
 
+// Keeps the GPU busy for so long, so that what is queued behind it is all there when its turn comes.
+extern "C" __global__ void kevin_wait(u64 nanoseconds) {
+  u64 start, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - start < nanoseconds);
+}
+
 // Frees the cache lines of memory whose content does not matter, without writing them back: the cache is then empty, as
 // it is after a profiler invalidated it. Full of lines that are still valid, it would treat what a kernel streams through
 // it (evict first) worse than that. A cache of two halves may hold a line in both, and a discard reaches the half that
@@ -335,6 +343,7 @@ class JudgeKernels {
                                   {&fill_, "kevin_fill"},
                                   {&clear_, "kevin_clear"},
                                   {&around_, "kevin_around"},
+                                  {&wait_, "kevin_wait"},
                                   {&read_, "kevin_read"},
                                   {&discard_, "kevin_discard"},
                                   {&compare_, "kevin_compare"}}) {
@@ -375,6 +384,13 @@ class JudgeKernels {
     void* arguments[] = {&other, &vectors, &never};
     start(read_, vectors, arguments, 256, stream);
     start(discard_, vectors / 8, arguments, 256, stream);
+  }
+
+  /// Keeps the GPU busy.
+  void wait(std::uint32_t microseconds, driver::Stream stream) const {
+    std::uint64_t nanoseconds = std::uint64_t{1000} * microseconds;
+    void* arguments[] = {&nanoseconds};
+    start(wait_, 1, arguments, 1, stream);
   }
 
   void clear(driver::DevicePointer tally) const {
@@ -430,7 +446,7 @@ class JudgeKernels {
   const Gpu& gpu_;
   driver::Module module_ = nullptr;
   driver::Function draw_ = nullptr, fill_ = nullptr, clear_ = nullptr, around_ = nullptr, compare_ = nullptr,
-                   read_ = nullptr, discard_ = nullptr;
+                   wait_ = nullptr, read_ = nullptr, discard_ = nullptr;
   unsigned blocks_ = 0;
 };
 

@@ -23,7 +23,7 @@ enum class Protocol {
 /// The name that figures carry; its number changes when figures of two versions are not to be compared.
 [[nodiscard]] constexpr std::string_view name_of(Protocol p) noexcept {
   return p == Protocol::kevin
-             ? "kevin-gpu-2 (events, cold L2, plain launches, eager baseline, fresh inputs)"
+             ? "kevin-gpu-3 (events, cold L2, plain launches, eager baseline, fresh inputs)"
              : "kernelbench (events, cold L2 by writing, plain launches, eager baseline, one input set)";
 }
 

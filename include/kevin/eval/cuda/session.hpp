@@ -17,6 +17,7 @@
 #include "kevin/core/error.hpp"
 #include "kevin/core/random.hpp"
 #include "kevin/eval/cuda/baseline.hpp"
+#include "kevin/eval/cuda/head_start.hpp"
 #include "kevin/eval/cuda/judge_options.hpp"
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/runner_failure.hpp"
@@ -178,8 +179,8 @@ class Session {
   void settle() const { station_.gpu.api().check(station_.gpu.api().synchronize(), "drawing inputs"); }
 
   [[nodiscard]] bool launch(std::size_t set, std::uint64_t flags) {
-    if (!accept(runner_->run(set, flags, static_cast<std::uint32_t>(eval::secret_bits()), options_.launch_ms)))
-      return false;
+    const auto poison = static_cast<std::uint32_t>(eval::secret_bits());
+    if (!accept(runner_->run(set, flags, poison, head_start_.microseconds(), options_.launch_ms))) return false;
     result.candidate_ms += last_.event_ms;
     return true;
   }
@@ -213,15 +214,17 @@ class Session {
 
   /// One timed run of the reference.
   [[nodiscard]] double time_baseline(std::size_t set, std::vector<torch::Tensor>& expected) {
-    const double ms = baseline_->run(set, eviction(), expected);
-    result.baseline_ms += ms;
-    return ms;
+    const Baseline::Run run = baseline_->run(set, eviction(), head_start_.microseconds(), expected);
+    result.baseline_ms += run.milliseconds;
+    head_start_.saw(run.late);
+    return run.milliseconds;
   }
 
   /// One timed run of the candidate. Its module's own variables have been reset before the first.
   [[nodiscard]] bool time_candidate(std::size_t set, double& ms) {
     if (!launch(set, eviction())) return false;
     ms = last_.event_ms;
+    head_start_.saw(last_.late);
     beside_.push_back(last_.wall_ms - last_.event_ms);
     return true;
   }
@@ -241,8 +244,6 @@ class Session {
     double overhead = 0;
     bool candidate_first = false;
     const std::size_t sets = fresh ? buffers_->sets() : 1;
-    if (!measure_floor()) return;
-    const double floor = fresh ? result.floor_ms : 0;
     for (std::int64_t round = -1;; ++round) {  // round -1 warms up both sides and is not counted
       if (!candidate.empty() && eval::milliseconds(eval::WallClock::now() - start_) >= options_.evaluation_ms) break;
       if (candidate.empty() && !in_time()) return;
@@ -273,7 +274,13 @@ class Session {
       for (std::size_t s = 0; s < sets; ++s) inside += ours[s] + theirs[s];
       spent += inside;
       overhead += eval::milliseconds(eval::WallClock::now() - begin) - inside;
-      if (round < 0) continue;
+      if (round < 0 && fresh) head_start_ = HeadStart();
+      const bool counts = round >= 0 && head_start_.end_round();
+      if (!counts) {
+        if (!measure_floor()) return;  // with the head start that the next round has
+        continue;
+      }
+      const double floor = fresh ? result.floor_ms : 0;
       for (std::size_t s = 0; s < sets; ++s) {
         candidate.push_back(std::max(ours[s] - floor, resolution_ms));
         baseline.push_back(std::max(theirs[s] - floor, resolution_ms));
@@ -286,6 +293,7 @@ class Session {
     Verdict& v = result.verdict;
     compare_clocks(candidate);
     v.speedup = v.baseline->median_ms / v.candidate->median_ms;
+    if (head_start_.gave_up()) v.flags.emplace_back("late_launches");
     if (v.candidate->samples < 6) v.flags.emplace_back("few_samples");
     const auto wide = [](const Timing& t) { return t.high_ms - t.low_ms > 0.2 * t.median_ms; };
     if (wide(*v.candidate) || wide(*v.baseline)) v.flags.emplace_back("unsteady_times");
@@ -303,10 +311,14 @@ class Session {
   /// given more than their due, and a candidate that stretches its own side's gains nothing.
   [[nodiscard]] bool measure_floor() {
     result.floor_ms = std::numeric_limits<double>::infinity();
+    beside_.clear();
+    beside_nothing_.clear();
     std::vector<torch::Tensor> none;
     for (int i = -1; i < 7; ++i) {
-      const double theirs = baseline_->run(0, protocol::Run::nothing | eviction(), none);
-      if (!accept(runner_->run(0, protocol::Run::nothing | eviction(), 0, options_.launch_ms))) return false;
+      const std::uint32_t head_start = head_start_.microseconds();
+      const double theirs = baseline_->run(0, protocol::Run::nothing | eviction(), head_start, none).milliseconds;
+      if (!accept(runner_->run(0, protocol::Run::nothing | eviction(), 0, head_start, options_.launch_ms)))
+        return false;
       if (i < 0) continue;
       result.floor_ms = std::min({result.floor_ms, theirs, last_.event_ms});
       beside_nothing_.push_back(last_.wall_ms - last_.event_ms);
@@ -342,7 +354,7 @@ class Session {
       std::vector<double> times;
       std::vector<torch::Tensor> expected;
       for (int i = -1; i < samples; ++i) {
-        const double ms = baseline.run(0, flags, expected);
+        const double ms = baseline.run(0, flags, head_start_.microseconds(), expected).milliseconds;
         if (i >= 0) times.push_back(std::max(ms - floor, resolution_ms));
       }
       into = eval::summarize(times);
@@ -378,6 +390,7 @@ class Session {
   std::size_t image_bytes_ = 0;
   const std::vector<std::string>* tags_ = nullptr;
   std::optional<Baseline> baseline_;
+  HeadStart head_start_ = HeadStart::none();
   LaunchPlan plan_;
   std::vector<protocol::KernelFigures> figures_;
   std::vector<double> beside_;  ///< of each timed run: time from asking to answer that is not between the events
