@@ -75,6 +75,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cache_directory.hpp
   include/kevin/eval/command.hpp
   include/kevin/eval/comparison.hpp
+  include/kevin/eval/comparison_blocks.hpp
   include/kevin/eval/cpu/compile_jail.hpp
   include/kevin/eval/cpu/compiler.hpp
   include/kevin/eval/cpu/compiler_options.hpp
@@ -120,6 +121,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/detail/child_setup.hpp
   include/kevin/eval/deterministic_times.hpp
   include/kevin/eval/file_cache.hpp
+  include/kevin/eval/half.hpp
   include/kevin/eval/helper_program.hpp
   include/kevin/eval/landlock.hpp
   include/kevin/eval/memory_file.hpp
@@ -132,10 +134,12 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/source_text.hpp
   include/kevin/eval/spare_pool.hpp
   include/kevin/eval/spawn_options.hpp
+  include/kevin/eval/spread.hpp
   include/kevin/eval/text_safety.hpp
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp
   include/kevin/eval/toolchain.hpp
+  include/kevin/tasks/tf32.hpp
 )
 set(KEVIN_TORCH_HEADERS
   include/kevin/agent/checkpoint.hpp
@@ -179,6 +183,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/spec_check.hpp
   include/kevin/tasks/suite.hpp
   include/kevin/tasks/task_json.hpp
+  include/kevin/tasks/tf32_guard.hpp
   include/kevin/tasks/torch.hpp
   include/kevin/torch.hpp
 )

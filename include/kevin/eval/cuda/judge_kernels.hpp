@@ -17,7 +17,8 @@
 namespace kevin::cuda {
 
 /// The judge's own device code: drawing as in tasks/draw.hpp (the same numbers, without fused multiply-add), comparing
-/// by the law of eval/comparison.hpp, poisoning, and looking at what lies around outputs.
+/// by the law of eval/comparison.hpp with the spread of eval/spread.hpp, poisoning, and looking at what lies around
+/// outputs.
 inline constexpr std::string_view judge_source = R"cuda(
 using u64 = unsigned long long;
 using i64 = long long;
@@ -25,7 +26,8 @@ using u32 = unsigned;
 using u16 = unsigned short;
 
 struct Tally {
-  u64 wrong, unwritten, not_finite, max_absolute, max_relative, first_wrong, last_wrong, overrun;
+  u64 wrong, unwritten, not_finite, outside_kernelbench, max_absolute, max_relative, first_wrong, last_wrong, overrun;
+  double spread;
 };
 
 __device__ u64 mix64(u64 z) {
@@ -219,14 +221,77 @@ extern "C" __global__ void kevin_around(const unsigned char* at, u64 skip, u64 b
   if (count != 0) atomicAdd(&t->overrun, count);
 }
 
+// Number, mean and sum of squared distances to the mean of some elements.
+struct Moments {
+  double count, mean, squares;
+};
+// Those of both (Chan, Golub, LeVeque 1983): means are never taken from sums that would cancel.
+__device__ Moments merge(const Moments& a, const Moments& b) {
+  const double n = a.count + b.count;
+  if (n == 0) return a;
+  const double distance = b.mean - a.mean, share = b.count / n;
+  return {n, a.mean + distance * share, a.squares + b.squares + distance * distance * a.count * share};
+}
+// Of all threads of a block, in the first of them; 256 threads.
+__device__ Moments merge_block(Moments m) {
+  __shared__ Moments of_warp[8];
+  for (int d = 16; d > 0; d /= 2) {
+    const Moments other{__shfl_down_sync(~0u, m.count, d), __shfl_down_sync(~0u, m.mean, d), __shfl_down_sync(~0u, m.squares, d)};
+    m = merge(m, other);
+  }
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = m;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int i = 1; i < 8; ++i) m = merge(m, of_warp[i]);
+  }
+  return m;
+}
+// `value(i)`: an element as a double. Sums less the thread's first finite element; see eval/spread.hpp.
+template <class Value>
+__device__ Moments moments_of(u64 n, Value value) {
+  double shift = 0, count = 0, first = 0, second = 0;
+#pragma unroll 4
+  for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (u64)gridDim.x * blockDim.x) {
+    const double v = value(i);
+    if (!isfinite(v)) continue;
+    if (count == 0) shift = v;
+    first += v - shift;
+    second += (v - shift) * (v - shift);
+    count += 1;
+  }
+  if (count == 0) return {0, 0, 0};
+  return {count, shift + first / count, fmax(second - first * (first / count), 0.0)};
+}
+extern "C" __global__ void __launch_bounds__(256) kevin_moments(const void* expected, u64 n, int dtype, Moments* of_block) {
+  Moments m{0, 0, 0};
+  switch (dtype) {
+    case f32: m = moments_of(n, [=](u64 i) { return (double)((const float*)expected)[i]; }); break;
+    case f64: m = moments_of(n, [=](u64 i) { return ((const double*)expected)[i]; }); break;
+    case f16: m = moments_of(n, [=](u64 i) { return half_to_double(((const u16*)expected)[i]); }); break;
+    case bf16: m = moments_of(n, [=](u64 i) { return (double)__uint_as_float((u32)((const u16*)expected)[i] << 16); }); break;
+  }
+  m = merge_block(m);
+  if (threadIdx.x == 0) of_block[blockIdx.x] = m;
+}
+// One block. Always in the same order: the same elements give the same spread.
+extern "C" __global__ void __launch_bounds__(256) kevin_spread(const Moments* of_block, u32 blocks, Tally* t) {
+  Moments m{0, 0, 0};
+  for (u32 i = threadIdx.x; i < blocks; i += blockDim.x) m = merge(m, of_block[i]);
+  m = merge_block(m);
+  if (threadIdx.x != 0) return;
+  const double variance = m.squares / m.count;
+  t->spread = variance > 0 && isfinite(variance) ? sqrt(variance) : 0;
+}
+
 struct Local {
-  u64 wrong = 0, unwritten = 0, not_finite = 0, first = ~0ull, last = 0;
+  u64 wrong = 0, unwritten = 0, not_finite = 0, outside = 0, first = ~0ull, last = 0;
   double max_absolute = 0, max_relative = 0;
 };
 
 template <class Bits>
-__device__ __forceinline__ void look(Local& l, u64 i, double a, double e, Bits bits, Bits poison, double absolute, double relative) {
+__device__ __forceinline__ void look(Local& l, u64 i, double a, double e, Bits bits, Bits poison, double absolute, double relative, double k) {
   const double difference = fabs(a - e), size = fabs(e);
+  if (!(difference <= k + k * fabs(a) && difference < 1e308) && a != e) ++l.outside;
   if (difference <= absolute + relative * size && difference < 1e308 && bits != poison) {
     if (difference > l.max_absolute) l.max_absolute = difference;
     if (difference > l.max_relative * size && size > 0) l.max_relative = difference / size;
@@ -252,12 +317,14 @@ __device__ __forceinline__ void look(Local& l, u64 i, double a, double e, Bits b
 }
 
 template <class T>
-__device__ __forceinline__ void look_integer(Local& l, u64 i, T a, T e, T poison) {
+__device__ __forceinline__ void look_integer(Local& l, u64 i, T a, T e, T poison, double k) {
   if (a == e) return;
   if (a == poison) {
     ++l.unwritten;
+    ++l.outside;
   } else {
     const double difference = fabs((double)a - (double)e);
+    if (difference > k + k * fabs((double)a)) ++l.outside;
     if (difference > l.max_absolute) l.max_absolute = difference;
     if (e != 0 && difference / fabs((double)e) > l.max_relative) l.max_relative = difference / fabs((double)e);
   }
@@ -267,8 +334,10 @@ __device__ __forceinline__ void look_integer(Local& l, u64 i, T a, T e, T poison
 }
 
 extern "C" __global__ void __launch_bounds__(256) kevin_compare(const void* actual, const void* expected, u64 n, int dtype,
-                                                                double absolute, double relative, u64 poison, Tally* t) {
+                                                                double absolute, double relative, double spread, double k,
+                                                                u64 poison, Tally* t) {
   Local l;
+  absolute += spread * t->spread;
   const u64 step = (u64)gridDim.x * blockDim.x;
   const u64 start = (u64)blockIdx.x * blockDim.x + threadIdx.x;
   switch (dtype) {
@@ -276,39 +345,40 @@ extern "C" __global__ void __launch_bounds__(256) kevin_compare(const void* actu
       const float* a = (const float*)actual;
       const float* e = (const float*)expected;
 #pragma unroll 4
-      for (u64 i = start; i < n; i += step) look<u32>(l, i, a[i], e[i], __float_as_uint(a[i]), (u32)poison, absolute, relative);
+      for (u64 i = start; i < n; i += step) look<u32>(l, i, a[i], e[i], __float_as_uint(a[i]), (u32)poison, absolute, relative, k);
       break;
     }
     case f64:
       for (u64 i = start; i < n; i += step) {
         const double a = ((const double*)actual)[i];
-        look<u64>(l, i, a, ((const double*)expected)[i], (u64)__double_as_longlong(a), poison, absolute, relative);
+        look<u64>(l, i, a, ((const double*)expected)[i], (u64)__double_as_longlong(a), poison, absolute, relative, k);
       }
       break;
     case f16:
       for (u64 i = start; i < n; i += step) {
         const u16 a = ((const u16*)actual)[i];
-        look<u16>(l, i, half_to_double(a), half_to_double(((const u16*)expected)[i]), a, (u16)poison, absolute, relative);
+        look<u16>(l, i, half_to_double(a), half_to_double(((const u16*)expected)[i]), a, (u16)poison, absolute, relative, k);
       }
       break;
     case bf16:
       for (u64 i = start; i < n; i += step) {
         const u16 a = ((const u16*)actual)[i];
         const u16 e = ((const u16*)expected)[i];
-        look<u16>(l, i, __uint_as_float((u32)a << 16), __uint_as_float((u32)e << 16), a, (u16)poison, absolute, relative);
+        look<u16>(l, i, __uint_as_float((u32)a << 16), __uint_as_float((u32)e << 16), a, (u16)poison, absolute, relative, k);
       }
       break;
     case i32:
-      for (u64 i = start; i < n; i += step) look_integer<int>(l, i, ((const int*)actual)[i], ((const int*)expected)[i], (int)poison);
+      for (u64 i = start; i < n; i += step) look_integer<int>(l, i, ((const int*)actual)[i], ((const int*)expected)[i], (int)poison, k);
       break;
     case int64:
-      for (u64 i = start; i < n; i += step) look_integer<i64>(l, i, ((const i64*)actual)[i], ((const i64*)expected)[i], (i64)poison);
+      for (u64 i = start; i < n; i += step) look_integer<i64>(l, i, ((const i64*)actual)[i], ((const i64*)expected)[i], (i64)poison, k);
       break;
     case boolean:
       for (u64 i = start; i < n; i += step)
-        look_integer<unsigned char>(l, i, ((const unsigned char*)actual)[i], ((const unsigned char*)expected)[i], (unsigned char)poison);
+        look_integer<unsigned char>(l, i, ((const unsigned char*)actual)[i], ((const unsigned char*)expected)[i], (unsigned char)poison, k);
       break;
   }
+  if (l.outside != 0) atomicAdd(&t->outside_kernelbench, l.outside);
   if (l.wrong != 0) {
     atomicAdd(&t->wrong, l.wrong);
     atomicMin(&t->first_wrong, l.first);
@@ -332,7 +402,9 @@ class JudgeKernels {
  public:
   /// What kevin_compare and kevin_around count.
   struct Tally {
-    std::uint64_t wrong, unwritten, not_finite, max_absolute, max_relative, first_wrong, last_wrong, overrun;
+    std::uint64_t wrong, unwritten, not_finite, outside_kernelbench, max_absolute, max_relative, first_wrong,
+        last_wrong, overrun;
+    double spread;  ///< of what is expected; 0 where the tolerance does not ask for it
   };
 
   /// `cubin`: judge_source, compiled for this GPU. Its context must be current.
@@ -346,6 +418,8 @@ class JudgeKernels {
                                   {&wait_, "kevin_wait"},
                                   {&read_, "kevin_read"},
                                   {&discard_, "kevin_discard"},
+                                  {&moments_, "kevin_moments"},
+                                  {&spread_, "kevin_spread"},
                                   {&compare_, "kevin_compare"}}) {
       api.check(api.module_function(function, module_, name), name);
     }
@@ -408,13 +482,28 @@ class JudgeKernels {
     start(around_, bytes, arguments);
   }
 
+  /// Bytes of memory that compare() works with.
+  [[nodiscard]] std::size_t workspace() const noexcept { return blocks_ * 3 * sizeof(double); }
+
+  /// Adds to the tally, which was cleared. `work`: workspace() bytes, 8-byte aligned.
   void compare(DType type, driver::DevicePointer actual, driver::DevicePointer expected, std::int64_t n,
-               const Tolerance& tolerance, std::uint64_t poison, driver::DevicePointer tally) const {
+               const Tolerance& tolerance, std::uint64_t poison, driver::DevicePointer tally,
+               driver::DevicePointer work) const {
     std::uint64_t count = static_cast<std::uint64_t>(n);
     int dtype = static_cast<int>(type);
     double absolute = tolerance.absolute;
     double relative = tolerance.relative;
-    void* arguments[] = {&actual, &expected, &count, &dtype, &absolute, &relative, &poison, &tally};
+    double spread = tolerance.spread;
+    double kernelbench = eval::kernelbench_tolerance(type);
+    if (spread > 0 && type != DType::int32 && type != DType::int64 && type != DType::boolean) {
+      std::uint32_t blocks = blocks_for(count, threads_of_most);
+      void* of_elements[] = {&expected, &count, &dtype, &work};
+      start(moments_, count, of_elements);
+      void* of_blocks[] = {&work, &blocks, &tally};
+      start(spread_, 1, of_blocks);
+    }
+    void* arguments[] = {&actual,   &expected, &count,       &dtype,  &absolute,
+                         &relative, &spread,   &kernelbench, &poison, &tally};
     start(compare_, count, arguments);
   }
 
@@ -425,6 +514,7 @@ class JudgeKernels {
     d.figures.wrong = static_cast<std::int64_t>(t.wrong);
     d.figures.unwritten = static_cast<std::int64_t>(t.unwritten);
     d.figures.not_finite = static_cast<std::int64_t>(t.not_finite);
+    d.figures.outside_kernelbench = static_cast<std::int64_t>(t.outside_kernelbench);
     d.figures.max_absolute = std::bit_cast<double>(t.max_absolute);
     d.figures.max_relative = std::bit_cast<double>(t.max_relative);
     if (t.wrong > 0) {
@@ -435,9 +525,14 @@ class JudgeKernels {
   }
 
  private:
-  void start(driver::Function f, std::uint64_t items, void** arguments, unsigned threads = 256,
+  static constexpr unsigned threads_of_most = 256;
+
+  [[nodiscard]] unsigned blocks_for(std::uint64_t items, unsigned threads) const noexcept {
+    return static_cast<unsigned>(std::min<std::uint64_t>((items + threads - 1) / threads, blocks_));
+  }
+  void start(driver::Function f, std::uint64_t items, void** arguments, unsigned threads = threads_of_most,
              driver::Stream stream = nullptr) const {
-    const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>((items + threads - 1) / threads, blocks_));
+    const unsigned blocks = blocks_for(items, threads);
     const DriverApi& api = gpu_.api();
     api.check(api.launch(f, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr),
               "launching a kernel of the judge");
@@ -446,7 +541,7 @@ class JudgeKernels {
   const Gpu& gpu_;
   driver::Module module_ = nullptr;
   driver::Function draw_ = nullptr, fill_ = nullptr, clear_ = nullptr, around_ = nullptr, compare_ = nullptr,
-                   wait_ = nullptr, read_ = nullptr, discard_ = nullptr;
+                   wait_ = nullptr, read_ = nullptr, discard_ = nullptr, moments_ = nullptr, spread_ = nullptr;
   unsigned blocks_ = 0;
 };
 

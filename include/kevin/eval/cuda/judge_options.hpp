@@ -9,6 +9,7 @@
 
 #include "kevin/eval/timing.hpp"
 #include "kevin/refine/verdict.hpp"
+#include "kevin/tasks/tf32.hpp"
 
 namespace kevin::cuda {
 
@@ -35,6 +36,8 @@ enum class BaselineKind {
 
 struct JudgeOptions {
   BaselineKind baseline = BaselineKind::eager;
+  /// What of TF32 the timed reference may use. What is expected is always computed in strict float32.
+  tasks::Tf32 baseline_tf32 = tasks::Tf32::none;
   bool variants = false;  ///< measure Judgement::variants too
   Protocol protocol = Protocol::kevin;
   std::int64_t trials = 3;  ///< runs that are checked before anything is timed; >= 1

@@ -201,8 +201,7 @@ class Session {
     }
     if (!record) return true;  // the number of timed rounds depends on times, and nothing but times may
     if (!error) error = found.figures;
-    error->max_absolute = std::max(error->max_absolute, found.figures.max_absolute);
-    error->max_relative = std::max(error->max_relative, found.figures.max_relative);
+    eval::keep_worst(*error, found.figures);
     return true;
   }
 
@@ -235,7 +234,7 @@ class Session {
     // Afresh: what the module kept from the checked runs is gone.
     if (!accept(runner_->load(image_->get(), image_bytes_, *tags_, options_.start_ms))) return;
     if (!accept(runner_->program(plan_, figures_, options_.start_ms))) return;
-    baseline_.emplace(station_, *buffers_, options_.baseline);
+    baseline_.emplace(station_, *buffers_, options_.baseline, options_.baseline_tf32);
     const bool fresh = options_.protocol == Protocol::kevin;
     Rng order(eval::secret_bits());
     std::vector<double> candidate;
@@ -266,6 +265,8 @@ class Session {
       if (!both(candidate_first) || !both(!candidate_first)) return;
       const bool last = !fresh && static_cast<std::int64_t>(candidate.size()) + 1 >= options_.timing.max_rounds;
       for (std::size_t s = 0; s < sets && (fresh || last); ++s) {
+        // what is expected is strict float32, whatever was timed
+        if (options_.baseline_tf32 != tasks::Tf32::none) expected[s] = buffers_->expected(s);
         if (check(s, expected[s], false)) continue;
         result.verdict.flags.emplace_back("failed_while_timed");
         return;
@@ -367,10 +368,10 @@ class Session {
       return;
     }
     if (!check(0, buffers_->expected(0), false)) return;
-    Baseline eager(station_, *buffers_, BaselineKind::eager);
+    Baseline eager(station_, *buffers_, BaselineKind::eager, options_.baseline_tf32);
     reference(eager, Run::warm, v.eager_warm);
     if (!Baseline::can_capture()) return;
-    Baseline captured(station_, *buffers_, BaselineKind::eager_graph);
+    Baseline captured(station_, *buffers_, BaselineKind::eager_graph, options_.baseline_tf32);
     reference(captured, Run::cold, v.eager_graph);
   }
 
