@@ -51,6 +51,10 @@ class TaskBuffers {
                                   torch::TensorOptions()
                                       .dtype(tasks::scalar_type(s.dtype))
                                       .device(torch::kCUDA, static_cast<c10::DeviceIndex>(gpu.index())));
+      // once: nobody writes to them
+      if (s.distribution.kind == Distribution::Kind::given)
+        b.tensor.copy_(torch::from_blob(const_cast<std::byte*>(s.values->data()), s.shape,
+                                        torch::dtype(tasks::scalar_type(s.dtype))));
       buffers_.push_back(std::move(b));
     }
     poison_.assign(sets, {});
@@ -107,6 +111,7 @@ class TaskBuffers {
     const std::uint64_t parameter_seed = derive_seed(seed, "parameters");
     for (std::size_t i = 0; i < first_output_; ++i) {
       const Buffer& b = at(set, i);
+      if (specs_[i]->distribution.kind == Distribution::Kind::given) continue;  // there since the beginning
       const std::uint64_t own =
           i < inputs ? derive_seed(input_seed, "input", i) : derive_seed(parameter_seed, "parameter", i - inputs);
       kernels_.draw(*specs_[i], own, b.start());
