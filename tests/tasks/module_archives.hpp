@@ -47,11 +47,12 @@ class Folder {
   torch::jit::Module m("Model");
   m.register_module("fc", fc);
   m.register_buffer("scale", torch::tensor({1.0F, 2.0F, 3.0F}));
+  m.register_attribute("training", c10::BoolType::get(), true);
   m.register_attribute("alpha", c10::FloatType::get(), 2.5);
   m.define(
-      "def forward(self, x):\n    if self.training:\n        x = x + 100.0\n    return torch.relu(self.fc(x)) * "
+      "def forward(self, x):\n    if self.training:\n        x = x + 100.0\n    return torch.relu(self.fc.forward(x)) "
+      "* "
       "self.scale * self.alpha\n");
-  m.register_attribute("training", c10::BoolType::get(), true);
   return m;
 }
 

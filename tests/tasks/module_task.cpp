@@ -140,7 +140,10 @@ TEST_CASE("an init in the file makes a parameter random, and the others keep the
 }
 
 TEST_CASE("presets are other shapes of the inputs, each with the outputs that it gives") {
-  task_of(module_archives::linear(), {{"presets", {{"small", {{"shapes", {{"x", {2, 4}}}}}}}}});
+  module_archives::linear().save(folder().path("m.pt"));
+  json j = module_archives::file("m.pt");
+  j["presets"]["small"]["shapes"]["x"] = {2, 4};
+  folder().write("m.json", j);
   const Task small = find(folder().path("m.json") + "#mine/module@small");
   CHECK(small.outputs[0].shape == kevin::Shape{2, 3});
   has(refusal([] {
@@ -153,7 +156,7 @@ TEST_CASE("tuples and lists of tensors are several outputs, and outputs may have
   const Task two = plain_task("def forward(self, x):\n    return x + 1.0, x.argmax(1)\n",
                               {{"outputs", {{{"name", "next"}}, {{"name", "where"}}}}});
   CHECK((two.outputs == std::vector<kevin::TensorSpec>{{.name = "next", .shape = {5, 4}},
-                                                      {.name = "where", .shape = {5}, .dtype = kevin::DType::int64}}));
+                                                       {.name = "where", .shape = {5}, .dtype = kevin::DType::int64}}));
   has(kevin::describe(two), "# out1 receives result 1: int64 [5]\n");
   const Task list = plain_task("def forward(self, x):\n    return [x, x * 2.0]\n");
   CHECK(list.outputs.size() == 2);
@@ -190,7 +193,8 @@ TEST_CASE("in training mode a module may write to its buffers, which are copied 
   norm.register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64));
   norm.register_attribute("training", c10::BoolType::get(), true);
   norm.define(
-      "def forward(self, x):\n    if self.training:\n        self.num_batches_tracked.add_(1)\n        "
+      "def forward(self, x):\n    if x.dim() != 2:\n        raise ValueError('rank')\n    if self.training:\n        "
+      "self.num_batches_tracked.add_(1)\n        "
       "self.mean.add_(x.mean(0))\n    return x - self.mean\n");
   const Task task = task_of(norm, {{"training", true}});
   REQUIRE(task.parameters.size() == 1);  // the count is nobody's business
@@ -200,12 +204,34 @@ TEST_CASE("in training mode a module may write to its buffers, which are copied 
   for (int i = 0; i < 3; ++i) CHECK(torch::allclose(reference.forward(x, p)[0], x[0] - x[0].mean(0)));
   CHECK(torch::equal(p[0], torch::zeros({4})));
   CHECK(task_of(norm).parameters.size() == 1);
+  const std::string text = kevin::describe(task_of(norm, {{"training", true}}));
+  CHECK(text.find("num_batches_tracked") == std::string::npos);
+  CHECK(text.find("rank") == std::string::npos);  // a check that only throws
 }
 
 TEST_CASE("what the code holds beside parameters is shown where it is small, and refused where it is not") {
   torch::jit::Module m("Plain");
   m.define("def forward(self, x):\n    return x * torch.tensor([1.0, 2.0, 4.0, 8.0])\n");
   has(kevin::describe(task_of(m)), "[1., 2., 4., 8.]");
+  const auto traced = [](const torch::Tensor& constant) {  // as torch.jit.trace keeps tensors that are no buffers
+    torch::jit::Module t = module_archives::plain("def forward(self, x):\n    return x * 2.0\n");
+    const std::shared_ptr<torch::jit::Graph> graph = t.get_method("forward").graph();
+    for (torch::jit::Node* n : graph->nodes()) {
+      if (n->kind() != c10::aten::mul) continue;
+      const torch::jit::WithInsertPoint here(n);
+      n->replaceInput(1, graph->insertConstant(constant));
+    }
+    return t;
+  };
+  const Task shown = task_of(traced(torch::tensor({1.0F, -2.5F, 3.0F, 0.0F})));
+  has(kevin::describe(shown), "    # CONSTANTS.c0: Float [4], values 1 -2.5 3 0\n");
+  CHECK(torch::equal(Reference(shown).forward({torch::ones({5, 4})}, {})[0][0],
+                     torch::tensor({1.0F, -2.5F, 3.0F, 0.0F})));
+  has(refusal([&] {
+        return task_of(traced(torch::ones({5, 4})));
+      }),
+      "module: has a constant of 20 elements in its code, which no candidate can see");
+  CHECK(task_of(traced(torch::ones({5, 4})), {{"description", "x times 1"}}).outputs.size() == 1);
   const Task named = [] {  // names that cannot be arguments of a kernel, and tied weights
     torch::jit::Module odd("Odd");
     const torch::Tensor weight = torch::ones({4});
@@ -315,7 +341,7 @@ TEST_CASE("children of one type have tensors of their own") {
     child.register_parameter("weight", torch::full({4}, static_cast<float>(i)), false);
     child.define("def forward(self, x):\n    return x + self.weight\n");
     m.register_module("c" + std::to_string(i), child);
-    code += "    x = self.c" + std::to_string(i) + "(x)\n";
+    code += "    x = self.c" + std::to_string(i) + ".forward(x)\n";
   }
   m.define(code + "    return x\n");
   const Reference reference(task_of(m));

@@ -19,6 +19,7 @@
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/remove_exceptions.h>
 #include <torch/csrc/jit/serialization/python_print.h>
 
 /// What a TorchScript module computes, as one flat function of its inputs, parameters and buffers. Only for reading and
@@ -26,7 +27,7 @@
 namespace kevin::tasks::detail {
 
 /// forward with all that it calls written out, with graph inputs in place of the module's tensors and constants in
-/// place of its plain attributes, and without the branches that are then never taken.
+/// place of its plain attributes, and without the branches that are then never taken or only throw.
 class FlatGraph {
  public:
   /// `names` of the inputs, then of `tensors`. Arguments of forward that get no input have their default values.
@@ -51,6 +52,8 @@ class FlatGraph {
     objects_[graph_->inputs()[0]] = module._ivalue();
     resolve(graph_->block());
     torch::jit::EliminateDeadCode(graph_);
+    torch::jit::ConstantPropagationImmutableTypes(graph_);
+    torch::jit::EliminateExceptions(graph_);  // checks of shapes, which are fixed here
     torch::jit::ConstantPropagationImmutableTypes(graph_);
     torch::jit::EliminateDeadCode(graph_);
     if (graph_->inputs()[0]->uses().empty()) graph_->eraseInput(0);
@@ -137,11 +140,21 @@ class FlatGraph {
         objects_[n->output()] = value.toObject();
       } else if (tensor != tensors_.end()) {
         n->output()->replaceAllUsesWith(tensor->second);
+      } else if (value.isTensor() && is_batch_count(name, value.toTensor())) {
+        drop_counting(n->output());
       } else if (!value.isTensor()) {
         const torch::jit::WithInsertPoint here(n);
         if (const auto constant = torch::jit::tryInsertConstant(*graph_, value))
           n->output()->replaceAllUsesWith(*constant);
       }
+    }
+  }
+
+  /// A BatchNorm's counting of its batches is nobody's business.
+  static void drop_counting(const torch::jit::Value* count) {
+    const torch::jit::use_list uses = count->uses();
+    for (const torch::jit::Use& use : uses) {
+      if (use.user->kind() == c10::aten::add_ && use.user->output()->uses().empty()) use.user->destroy();
     }
   }
 
