@@ -186,6 +186,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/suite.hpp
   include/kevin/tasks/task_file.hpp
   include/kevin/tasks/task_json.hpp
+  include/kevin/tasks/task_reading.hpp
   include/kevin/tasks/torch.hpp
   include/kevin/torch.hpp
 )

@@ -193,7 +193,7 @@ TEST_CASE("in training mode a module may write to its buffers, which are copied 
   norm.register_buffer("num_batches_tracked", torch::zeros({}, torch::kInt64));
   norm.register_attribute("training", c10::BoolType::get(), true);
   norm.define(
-      "def forward(self, x):\n    if x.dim() != 2:\n        raise ValueError('rank')\n    if self.training:\n        "
+      "def forward(self, x):\n    assert x.dim() == 2, 'rank'\n    if self.training:\n        "
       "self.num_batches_tracked.add_(1)\n        "
       "self.mean.add_(x.mean(0))\n    return x - self.mean\n");
   const Task task = task_of(norm, {{"training", true}});
@@ -212,7 +212,10 @@ TEST_CASE("in training mode a module may write to its buffers, which are copied 
 TEST_CASE("what the code holds beside parameters is shown where it is small, and refused where it is not") {
   torch::jit::Module m("Plain");
   m.define("def forward(self, x):\n    return x * torch.tensor([1.0, 2.0, 4.0, 8.0])\n");
-  has(kevin::describe(task_of(m)), "[1., 2., 4., 8.]");
+  has(kevin::describe(task_of(m)), "    # CONSTANTS.c0: Float [4], values 1 2 4 8\n");
+  // a large one that the code computes is shown as the code
+  has(kevin::describe(plain_task("def forward(self, x):\n    return x.sum() + torch.arange(0, 1000)\n")),
+      "torch.arange(0, 1000)");
   const auto traced = [](const torch::Tensor& constant) {  // as torch.jit.trace keeps tensors that are no buffers
     torch::jit::Module t = module_archives::plain("def forward(self, x):\n    return x * 2.0\n");
     const std::shared_ptr<torch::jit::Graph> graph = t.get_method("forward").graph();

@@ -30,9 +30,10 @@ namespace kevin::tasks::detail {
 /// place of its plain attributes, and without the branches that are then never taken or only throw.
 class FlatGraph {
  public:
-  /// `names` of the inputs, then of `tensors`. Arguments of forward that get no input have their default values.
+  /// `names` of the inputs, then of `tensors`. Arguments of forward that get no input have their default values. With
+  /// `fold`, what is computed from constants alone is computed, which shortens the code and may put tensors into it.
   FlatGraph(const torch::jit::Module& module, const std::vector<ModuleTensor>& tensors, std::size_t inputs,
-            const std::vector<std::string>& names)
+            const std::vector<std::string>& names, bool fold)
       : graph_(module.get_method("forward").graph()->copy()) {
     torch::jit::Inline(*graph_);
     const auto& arguments = module.get_method("forward").function().getSchema().arguments();
@@ -52,9 +53,11 @@ class FlatGraph {
     objects_[graph_->inputs()[0]] = module._ivalue();
     resolve(graph_->block());
     torch::jit::EliminateDeadCode(graph_);
-    torch::jit::ConstantPropagationImmutableTypes(graph_);
-    torch::jit::EliminateExceptions(graph_);  // checks of shapes, which are fixed here
-    torch::jit::ConstantPropagationImmutableTypes(graph_);
+    if (fold) {
+      torch::jit::ConstantPropagationImmutableTypes(graph_);
+      torch::jit::EliminateExceptions(graph_);  // checks of shapes, which are fixed here; folds by itself
+      torch::jit::ConstantPropagationImmutableTypes(graph_);
+    }
     torch::jit::EliminateDeadCode(graph_);
     if (graph_->inputs()[0]->uses().empty()) graph_->eraseInput(0);
     const std::size_t first = graph_->inputs().size() - names.size();

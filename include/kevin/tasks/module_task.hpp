@@ -180,10 +180,14 @@ inline void check_call(const torch::jit::Module& module, const Task& task) {
   names.resize(task.inputs.size() + task.parameters.size());
   constexpr std::string_view advice = "; give the task a \"description\" that says what it computes";
   try {
-    const FlatGraph graph(module.module(), module.tensors(), task.inputs.size(), names);
+    const auto flat = [&](bool fold) {
+      return FlatGraph(module.module(), module.tensors(), task.inputs.size(), names, fold);
+    };
+    FlatGraph graph = flat(true);
     if (const std::string random = graph.random_operation(); !random.empty())
       complain("module", "is random (" + random + "): no candidate could be held against it");
     if (!description.empty()) return comment_lines(description);
+    if (graph.largest_constant() > largest_shown_constant) graph = flat(false);
     if (graph.largest_constant() > largest_shown_constant) {
       complain("module", "has a constant of " + std::to_string(graph.largest_constant()) +
                              " elements in its code, which no candidate can see: make it a buffer of the module");

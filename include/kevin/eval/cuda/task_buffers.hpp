@@ -36,6 +36,11 @@ class TaskBuffers {
     for (const auto* specs : {&task.inputs, &task.parameters, &task.outputs}) {
       for (const TensorSpec& s : *specs) specs_.push_back(&s);
     }
+    if (sets * specs_.size() > protocol::max_buffers) {
+      throw Error(ErrorCode::bad_input, "task " + task.id + ": a kernel for it has " + std::to_string(specs_.size()) +
+                                            " arguments; the CUDA evaluator passes at most " +
+                                            std::to_string(protocol::max_buffers));
+    }
     first_output_ = task.inputs.size() + task.parameters.size();
     tally_ = pool_.take(task.outputs.size() * sizeof(JudgeKernels::Tally));
     for (std::size_t i = 0; i < sets * specs_.size(); ++i) {
