@@ -165,8 +165,14 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/data/kernelbench_l2.inc
   include/kevin/tasks/data/kevin_small.inc
   include/kevin/tasks/draw.hpp
+  include/kevin/tasks/function_task.hpp
   include/kevin/tasks/graph.hpp
+  include/kevin/tasks/inferred_outputs.hpp
   include/kevin/tasks/json_fields.hpp
+  include/kevin/tasks/loaded_module.hpp
+  include/kevin/tasks/module_code.hpp
+  include/kevin/tasks/module_parts.hpp
+  include/kevin/tasks/module_task.hpp
   include/kevin/tasks/nearest.hpp
   include/kevin/tasks/operation.hpp
   include/kevin/tasks/operations.hpp
@@ -178,11 +184,14 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/operations/pooling.hpp
   include/kevin/tasks/operations/reduction.hpp
   include/kevin/tasks/operations/shape.hpp
+  include/kevin/tasks/program.hpp
   include/kevin/tasks/reference.hpp
   include/kevin/tasks/reference_cache.hpp
   include/kevin/tasks/spec_check.hpp
   include/kevin/tasks/suite.hpp
+  include/kevin/tasks/task_file.hpp
   include/kevin/tasks/task_json.hpp
+  include/kevin/tasks/task_reading.hpp
   include/kevin/tasks/tf32_guard.hpp
   include/kevin/tasks/torch.hpp
   include/kevin/torch.hpp

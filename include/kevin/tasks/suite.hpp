@@ -14,6 +14,7 @@
 #include "kevin/refine/task.hpp"
 #include "kevin/tasks/json_fields.hpp"
 #include "kevin/tasks/nearest.hpp"
+#include "kevin/tasks/task_file.hpp"
 #include "kevin/tasks/task_json.hpp"
 
 /// The tasks that come with the library, as data; a record is parsed when it is asked for.
@@ -81,19 +82,7 @@ void for_each_task(Visit visit) {
 [[nodiscard]] inline Task find(std::string_view id) {
   const std::string_view file = id.substr(0, id.find('#'));
   if (file.ends_with(".json") || file.ends_with(".jsonl")) {
-    std::vector<Task> tasks = load_tasks(std::string(file));
-    const std::string_view wanted = file.size() < id.size() ? id.substr(file.size() + 1) : std::string_view();
-    std::vector<std::string> names;
-    for (Task& t : tasks) {
-      names.push_back(t.id);
-      if (t.id == wanted || (wanted.empty() && tasks.size() == 1)) return std::move(t);
-    }
-    if (wanted.empty()) {
-      throw Error(ErrorCode::bad_input, std::string(file) + " holds " + std::to_string(tasks.size()) +
-                                            " tasks: name one, '" + std::string(file) + '#' + tasks[0].id + "'");
-    }
-    throw Error(ErrorCode::not_found,
-                std::string(file) + " has no task " + detail::quote(wanted) + detail::nearest_text(wanted, names));
+    return find_in_file(file, file.size() < id.size() ? id.substr(file.size() + 1) : std::string_view());
   }
   const detail::Record* found = nullptr;
   std::string_view in_preset;

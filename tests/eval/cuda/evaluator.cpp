@@ -12,7 +12,9 @@
 
 #include "gpu.hpp"
 #include "kevin/eval/batch.hpp"
+#include "kevin/tasks/function_task.hpp"
 #include "kevin/tasks/suite.hpp"
+#include "tasks/module_archives.hpp"
 
 using namespace kevin;
 
@@ -372,4 +374,32 @@ TEST_CASE("cuda Evaluator: without a GPU, compile-only evaluation works where NV
   const Verdict bad = evaluator->evaluate(task, {gpu_test::relu_source(1024, "out[i] = y;")}, 1);
   CHECK(bad.stage == Stage::compile);
   CHECK(bad.reason == "syntax");
+}
+
+TEST_CASE(
+    "cuda Evaluator: a TorchScript module follows its operands to the GPU, its values with it; so does a function") {
+  if (gpu_test::evaluator() == nullptr) return;
+  const module_archives::Folder folder;
+  module_archives::linear().save(folder.path("m.pt"));
+  const Task module = tasks::find(folder.write("m.json", module_archives::file("m.pt")));
+  const std::string kernel = R"(
+__global__ void k(const float* x, const float* w, const float* b, const float* scale, float* out) {
+  const int i = threadIdx.x / 3, j = threadIdx.x % 3;
+  float s = b[j];
+  for (int n = 0; n < 4; ++n) s += x[i * 4 + n] * w[j * 4 + n];
+  out[threadIdx.x] = fmaxf(s, 0) * scale[j] * FACTOR;
+}
+__device__ void kevin_plan(const float* x, const float* fc_weight, const float* fc_bias, const float* scale, float* out) {
+  kevin::launch<k>(1, 15)(x, fc_weight, fc_bias, scale, out);
+})";
+  correct(module, "#define FACTOR 2.5f\n" + kernel);
+  CHECK(judge(module, "#define FACTOR 2.4f\n" + kernel).stage == Stage::correctness);
+
+  const std::int64_t n = 70001;
+  Task shape = gpu_test::relu_task(n);
+  shape.ops.clear();
+  shape.outputs.clear();
+  correct(tasks::task_from_function(
+              shape, [](const tasks::Tensors& in) { return torch::relu(in[0]); }, "max(x, 0)"),
+          gpu_test::relu_source(n));
 }

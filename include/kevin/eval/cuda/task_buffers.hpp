@@ -37,6 +37,11 @@ class TaskBuffers {
     for (const auto* specs : {&task.inputs, &task.parameters, &task.outputs}) {
       for (const TensorSpec& s : *specs) specs_.push_back(&s);
     }
+    if (sets * specs_.size() > protocol::max_buffers) {
+      throw Error(ErrorCode::bad_input, "task " + task.id + ": a kernel for it has " + std::to_string(specs_.size()) +
+                                            " arguments; the CUDA evaluator passes at most " +
+                                            std::to_string(protocol::max_buffers));
+    }
     first_output_ = task.inputs.size() + task.parameters.size();
     tally_ = pool_.take(task.outputs.size() * sizeof(JudgeKernels::Tally) + kernels.workspace());
     for (std::size_t i = 0; i < sets * specs_.size(); ++i) {
@@ -52,6 +57,10 @@ class TaskBuffers {
                                   torch::TensorOptions()
                                       .dtype(tasks::scalar_type(s.dtype))
                                       .device(torch::kCUDA, static_cast<c10::DeviceIndex>(gpu.index())));
+      // once: nobody writes to them
+      if (s.distribution.kind == Distribution::Kind::given)
+        b.tensor.copy_(torch::from_blob(const_cast<std::byte*>(s.values->data()), s.shape,
+                                        torch::dtype(tasks::scalar_type(s.dtype))));
       buffers_.push_back(std::move(b));
     }
     poison_.assign(sets, {});
@@ -108,6 +117,7 @@ class TaskBuffers {
     const std::uint64_t parameter_seed = derive_seed(seed, "parameters");
     for (std::size_t i = 0; i < first_output_; ++i) {
       const Buffer& b = at(set, i);
+      if (specs_[i]->distribution.kind == Distribution::Kind::given) continue;  // there since the beginning
       const std::uint64_t own =
           i < inputs ? derive_seed(input_seed, "input", i) : derive_seed(parameter_seed, "parameter", i - inputs);
       kernels_.draw(*specs_[i], own, b.start());
