@@ -166,6 +166,15 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/data/kevin_small.inc
   include/kevin/tasks/draw.hpp
   include/kevin/tasks/function_task.hpp
+  include/kevin/tasks/generator.hpp
+  include/kevin/tasks/generator/axis_moves.hpp
+  include/kevin/tasks/generator/draft.hpp
+  include/kevin/tasks/generator/elementwise_moves.hpp
+  include/kevin/tasks/generator/estimate.hpp
+  include/kevin/tasks/generator/generated_id.hpp
+  include/kevin/tasks/generator/heavy.hpp
+  include/kevin/tasks/generator/marginal.hpp
+  include/kevin/tasks/generator/sequences.hpp
   include/kevin/tasks/graph.hpp
   include/kevin/tasks/inferred_outputs.hpp
   include/kevin/tasks/json_fields.hpp
@@ -188,8 +197,10 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/reference.hpp
   include/kevin/tasks/reference_cache.hpp
   include/kevin/tasks/spec_check.hpp
+  include/kevin/tasks/splits.hpp
   include/kevin/tasks/suite.hpp
   include/kevin/tasks/task_file.hpp
+  include/kevin/tasks/suite_records.hpp
   include/kevin/tasks/task_json.hpp
   include/kevin/tasks/task_reading.hpp
   include/kevin/tasks/tf32_guard.hpp
