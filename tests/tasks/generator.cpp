@@ -11,6 +11,7 @@
 #include "kevin/refine/task.hpp"
 #include "kevin/tasks/reference.hpp"
 #include "kevin/tasks/suite.hpp"
+#include "kevin/tasks/task_file.hpp"
 #include "kevin/tasks/task_json.hpp"
 
 using kevin::Task;
@@ -62,8 +63,8 @@ TEST_CASE("a small generated task has the operations of the large one and surviv
     const Task full = generator.task(i);
     const Task small = generator.task(i, "small");
     CHECK(kevin::tasks::step_sequence(full) == kevin::tasks::step_sequence(small));
-    CHECK(kevin::tasks::parse_task(kevin::tasks::write_task(full)) == full);
-    CHECK(kevin::tasks::parse_task(kevin::tasks::write_task(small)) == small);
+    CHECK(kevin::tasks::parse_tasks(kevin::tasks::write_task(full).dump()).at(0) == full);
+    CHECK(kevin::tasks::parse_tasks(kevin::tasks::write_task(small).dump()).at(0) == small);
   }
 }
 
