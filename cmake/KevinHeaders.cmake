@@ -103,6 +103,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/head_start.hpp
   include/kevin/eval/cuda/judge_kernels.hpp
   include/kevin/eval/cuda/judge_options.hpp
+  include/kevin/eval/cuda/judge_source.hpp
   include/kevin/eval/cuda/kernel_resources.hpp
   include/kevin/eval/cuda/leading_includes.hpp
   include/kevin/eval/cuda/nvrtc.hpp

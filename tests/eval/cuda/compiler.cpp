@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "eval/cuda/nvrtc_here.hpp"
-#include "kevin/eval/cuda/judge_kernels.hpp"
+#include "kevin/eval/cuda/judge_source.hpp"
 
 namespace {
 

@@ -1,4 +1,5 @@
 #include "kevin/eval/cuda/judge_kernels.hpp"
+#include "kevin/eval/cuda/judge_source.hpp"
 
 #include <doctest/doctest.h>
 
