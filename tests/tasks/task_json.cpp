@@ -2,12 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -101,6 +96,17 @@ TEST_CASE("what may be left out has the documented defaults") {
   CHECK_FALSE(task.ops[0].args.contains("max"));
 }
 
+TEST_CASE("a tolerance's spread is read and written, and 0 when left out") {
+  CHECK(read_task(valid()).tolerance.spread == 0);
+  CHECK_FALSE(write_task(read_task(valid()))["tolerance"].contains("spread"));
+  const Task task = read_task(with("/tolerance/spread", 1e-4));
+  CHECK(task.tolerance == kevin::Tolerance{1e-5, 1e-4, 1e-4});
+  CHECK(read_task(json::parse(write_task(task).dump())) == task);
+  json j = valid();
+  j["presets"]["wide"] = {{"tolerance", {{"absolute", 0}, {"relative", 1e-4}, {"spread", 0.5}}}};
+  CHECK(read_task(j, "wide").tolerance == kevin::Tolerance{0, 1e-4, 0.5});
+}
+
 TEST_CASE("structures and scales of distributions are read and written") {
   json j = valid();
   j["inputs"][0] = json::parse(
@@ -189,6 +195,10 @@ TEST_CASE("every deviation is refused with its place") {
       {with("/outputs", json::array()), "outputs: must be 1 to 64"},
       {with("/tolerance/absolute", -1), "tolerance.absolute: must lie in [0, 1]"},
       {with("/tolerance/relative", "small"), "tolerance.relative: must be a number"},
+      {with("/tolerance/spread", 1.5), "tolerance.spread: must lie in [0, 1]"},
+      {with("/tolerance/spread", -1e-4), "tolerance.spread: must lie in [0, 1]"},
+      {with("/tolerance/spread", "wide"), "tolerance.spread: must be a number"},
+      {without("/tolerance/absolute"), "tolerance: lacks the key 'absolute'"},
       {with("/tolerance/relativ", 0.1), "tolerance: has an unknown key 'relativ'; near: 'relative'"},
       {with("/flags/0", 3), "flags[0]: must be a text"},
       {with("/flags/0", ""), "flags[0]: must be 1 to 64 characters"},
@@ -298,73 +308,4 @@ TEST_CASE("products that overflow 64 bits are refused wherever they arise") {
     "parameters": [{"name": "w", "shape": [1, 1, 1]}],
     "ops": [{"op": "conv_transpose1d", "args": {"weight": "w", "stride": [1048576]}, "in": ["x"], "out": "z"}]})"))
           .find("result is too large") != std::string::npos);
-}
-
-TEST_CASE("text may hold one task, an array, or a task a line") {
-  json second = valid();
-  second["id"] = "mine/two";
-  const std::string one = valid().dump();
-  const std::string two = second.dump();
-  CHECK(parse_tasks(one).size() == 1);
-  CHECK(parse_tasks(valid().dump(2)).size() == 1);
-  CHECK(parse_tasks("\n\n" + one + "\n").size() == 1);
-  CHECK(parse_tasks("[" + one + ",\n" + two + "]").size() == 2);
-  CHECK(parse_tasks(one + "\n\n" + two + "\r\n").size() == 2);
-}
-
-TEST_CASE("an error in a list of tasks names the line or the number") {
-  const std::string one = valid().dump();
-  json wrong = with("/ops/1/in/0", "t7");
-  wrong["id"] = "mine/two";
-  CHECK_THROWS_WITH_AS(
-      (void)parse_tasks(one + "\n\n" + wrong.dump(), "f.jsonl"),
-      "bad_input: f.jsonl: line 3: task 'mine/two': ops[1].in[0]: 't7' is not defined before ('linear')", Error);
-  CHECK_THROWS_WITH_AS((void)parse_tasks("[" + one + "," + wrong.dump() + "]", "f.json"),
-                       "bad_input: f.json: [1]: task 'mine/two': ops[1].in[0]: 't7' is not defined before ('linear')",
-                       Error);
-  CHECK_THROWS_WITH_AS((void)parse_tasks(one + "\n" + one, "f"),
-                       "bad_input: f: line 2: the id 'mine/one' is taken by an earlier task", Error);
-  CHECK_THROWS_WITH_AS((void)parse_tasks(one + "\n{]", "f"),
-                       doctest::Contains("bad_input: f: line 2: is not JSON: parse error"), Error);
-}
-
-TEST_CASE("text that is no task is an Error") {
-  for (const std::string text :
-       {"", " \n\t", "[]", "null", "7", "{", "{}", "[[]]", "\"x\"", "{\"a\": nan}", "{\"schema\": \"kevin.task/1\"}",
-        "\xff\xfe", "{\"id\": \"\xff\"}", "{\"id\": 1e999}", "[1, 2"}) {
-    CAPTURE(text);
-    CHECK_THROWS_AS((void)parse_tasks(text), Error);
-  }
-  CHECK_THROWS_WITH_AS((void)parse_tasks(""), "bad_input: text: holds no task", Error);
-  CHECK_THROWS_WITH_AS((void)parse_tasks("{\"id\": \"a\", \"id\": \"b\"}"),
-                       "bad_input: text: has the key 'id' twice in one object", Error);
-  CHECK_THROWS_WITH_AS((void)parse_tasks(std::string(100000, '[')), "bad_input: text: is nested deeper than 16 levels",
-                       Error);
-}
-
-TEST_CASE("files are loaded by path, and a missing one is not_found") {
-  std::string path = "/tmp/kevin_task_json_XXXXXX";
-  const int descriptor = ::mkstemp(path.data());
-  REQUIRE(descriptor >= 0);
-  ::close(descriptor);
-  std::ofstream(path) << valid().dump(1);
-  CHECK(kevin::tasks::load_tasks(path).front() == read_task(valid()));
-  std::ofstream(path) << valid().dump() << std::string(100000, '\n');  // more than one read
-  CHECK(kevin::tasks::load_tasks(path).size() == 1);
-  std::ofstream(path) << "{";
-  CHECK_THROWS_WITH_AS((void)kevin::tasks::load_tasks(path), doctest::Contains((path + ": is not JSON").c_str()),
-                       Error);
-  std::ofstream(path) << "";
-  CHECK_THROWS_WITH_AS((void)kevin::tasks::load_tasks(path), doctest::Contains("holds no task"), Error);
-  std::remove(path.c_str());
-  for (const std::string& unreadable : {path, std::string("/tmp"), std::string()}) {  // gone, a folder, nothing
-    CAPTURE(unreadable);
-    try {
-      (void)kevin::tasks::load_tasks(unreadable);
-      FAIL("no error");
-    } catch (const Error& e) {
-      CHECK(e.code() == ErrorCode::not_found);
-      CHECK(std::string(e.what()).find("'" + unreadable + "'") != std::string::npos);
-    }
-  }
 }

@@ -71,6 +71,9 @@ namespace detail::description {
     case Distribution::Kind::sign:
       text = "-1 or +1";
       break;
+    case Distribution::Kind::given:
+      text = "always the same values";
+      break;
   }
   if (d.random_scale) text += ", times one number uniform in [0, 1)";
   switch (d.structure) {
@@ -207,10 +210,24 @@ namespace detail::description {
   return text + ')';
 }
 
+/// Every line of `lines`, moved in by four blanks; empty ones stay empty.
+[[nodiscard]] inline std::string indented(std::string_view lines) {
+  std::string text;
+  while (!lines.empty()) {
+    const std::string_view line = lines.substr(0, lines.find('\n'));
+    if (!line.empty()) text += "    ";
+    text += line;
+    text += '\n';
+    lines.remove_prefix(line.size() < lines.size() ? line.size() + 1 : line.size());
+  }
+  return text;
+}
+
 }  // namespace detail::description
 
 /// The reference as short, PyTorch-like pseudo code: what each input, parameter and step is, with shapes, and when a
-/// result passes. Names are those of the kernel's arguments (kernel_arguments). For prompts and for people.
+/// result passes. Names are those of the kernel's arguments (kernel_arguments). For prompts and for people. Where the
+/// reference is no graph, its own text stands in place of the steps.
 ///
 ///     # Gemm_Multiply_LeakyReLU
 ///     def reference(x, gemm_weight, gemm_bias):
@@ -232,24 +249,39 @@ namespace detail::description {
                 detail::description::list_text(t.shape) + note + '\n';
   };
   for (const TensorSpec& t : task.inputs) introduce(t, ", " + detail::description::distribution_text(t.distribution));
-  for (const TensorSpec& t : task.parameters) introduce(t, ", a learned parameter");
+  for (const TensorSpec& t : task.parameters) {
+    const bool given = t.distribution.kind == Distribution::Kind::given;
+    introduce(t, given ? ", a learned parameter with fixed values" : ", a learned parameter");
+  }
 
   std::string text = "# " + task.name + "\ndef reference(" + list + "):\n" + comments;
   for (const Op& op : task.ops) {
     text += "    " + op.out + " = " + detail::description::op_text(op, task, arguments) + "  # " +
             detail::description::list_text(op.out_shape) + '\n';
   }
-  text += "    return ";
-  for (std::size_t i = 0; i < task.outputs.size(); ++i) text += (i == 0 ? "" : ", ") + task.outputs[i].name;
-  text += '\n';
+  if (task.external != nullptr) {
+    text += detail::description::indented(task.external->text());
+  } else {
+    text += "    return ";
+    for (std::size_t i = 0; i < task.outputs.size(); ++i) text += (i == 0 ? "" : ", ") + task.outputs[i].name;
+    text += '\n';
+  }
   for (std::size_t i = 0; i < task.outputs.size(); ++i) {
     const TensorSpec& t = task.outputs[i];
-    text += "# " + arguments[arguments.size() - task.outputs.size() + i].name + " receives " + t.name + ": " +
+    const std::string result = task.external == nullptr   ? t.name
+                               : task.outputs.size() == 1 ? "what it returns"
+                                                          : "result " + std::to_string(i);
+    text += "# " + arguments[arguments.size() - task.outputs.size() + i].name + " receives " + result + ": " +
             std::string(to_string(t.dtype)) + ' ' + detail::description::list_text(t.shape) + '\n';
   }
   text += "# correct when every element has |out - expected| <= " +
           detail::description::number_text(task.tolerance.absolute) + " + " +
-          detail::description::number_text(task.tolerance.relative) + " * |expected|\n";
+          detail::description::number_text(task.tolerance.relative) + " * |expected|";
+  if (task.tolerance.spread > 0) {
+    text += " + " + detail::description::number_text(task.tolerance.spread) + " * (standard deviation of " +
+            (task.outputs.size() > 1 ? "that" : "the") + " expected output over all its elements)";
+  }
+  text += '\n';
   return text;
 }
 

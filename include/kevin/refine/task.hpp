@@ -1,10 +1,13 @@
 #ifndef KEVIN_REFINE_TASK_HPP
 #define KEVIN_REFINE_TASK_HPP
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -68,6 +71,7 @@ struct Distribution {
     constant,  ///< every element is a
     integer,   ///< integers uniform in {a, ..., b - 1}
     sign,      ///< -1 or +1 with equal odds
+    given,     ///< always the values that the tensor comes with, TensorSpec::values; no other number applies
   };
   enum class Structure {
     none,
@@ -90,6 +94,8 @@ struct TensorSpec {
   Shape shape;
   DType dtype = DType::float32;
   Distribution distribution{};  ///< unused for outputs
+  /// The elements' bytes, for Distribution::Kind::given alone. Equality is that of the pointer.
+  std::shared_ptr<const std::vector<std::byte>> values{};
   friend bool operator==(const TensorSpec&, const TensorSpec&) = default;
 };
 
@@ -107,8 +113,12 @@ struct Op {
   friend bool operator==(const Op&, const Op&) = default;
 };
 
-/// An element passes when |candidate - expected| <= absolute + relative * |expected| + spread * (standard deviation of
-/// the expected output); written so that a NaN fails.
+/// An element passes when |candidate - expected| <= absolute + relative * |expected| + spread * sigma, sigma being the
+/// standard deviation of the expected output that it belongs to (over all its finite elements, dividing by their
+/// number); written so that a NaN fails. Integers and booleans have to be equal.
+///
+/// The spread makes a tolerance follow the scale of an output that is not known beforehand: rounding errors of a sum
+/// are as large as its terms, also where the sum itself is near 0.
 struct Tolerance {
   double absolute = 1e-4;
   double relative = 1e-4;
@@ -116,18 +126,38 @@ struct Tolerance {
   friend bool operator==(const Tolerance&, const Tolerance&) = default;
 };
 
+/// A reference that is no op graph: a TorchScript module, or a function of the user's own program. Opaque here; what
+/// can be run is a kevin::tasks::Program. Immutable, and shared by the copies of a task.
+class ExternalReference {
+ public:
+  virtual ~ExternalReference() = default;
+  /// What it computes, for agents and people: lines of pseudo code or of comments in terms of kernel_arguments, each
+  /// ended by a newline; describe() shows them as the body of a function.
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ protected:
+  explicit ExternalReference(std::string text) : text_(std::move(text)) {}
+  ExternalReference(const ExternalReference&) = default;
+  ExternalReference& operator=(const ExternalReference&) = default;
+
+ private:
+  std::string text_;
+};
+
 /// A reference operation: its graph, inputs, learned parameters, outputs and tolerance.
 /// A candidate implements the whole graph; it receives inputs, then parameters, then outputs, in the order listed.
 struct Task {
   std::string id;    ///< e.g. "kevin/l1/23@small"
   std::string name;  ///< e.g. "Softmax"
-  std::vector<TensorSpec> inputs;
-  std::vector<TensorSpec> parameters;
-  std::vector<Op> ops;
-  std::vector<TensorSpec> outputs;  ///< `name` is the `out` of the op that makes it
+  std::vector<TensorSpec> inputs{};
+  std::vector<TensorSpec> parameters{};
+  std::vector<Op> ops{};
+  std::vector<TensorSpec> outputs{};  ///< `name` is the `out` of the op that makes it
   Tolerance tolerance{};
-  std::vector<std::string> flags;  ///< known peculiarities of the task, e.g. "identity_on_given_inputs"
-  std::string notes;
+  std::vector<std::string> flags{};  ///< known peculiarities of the task, e.g. "identity_on_given_inputs"
+  std::string notes{};
+  /// Computes the outputs where there are no ops; null otherwise. Equality is that of the pointer.
+  std::shared_ptr<const ExternalReference> external{};
   friend bool operator==(const Task&, const Task&) = default;
 };
 

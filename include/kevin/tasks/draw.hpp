@@ -187,6 +187,8 @@ void fill_elements(const Distribution& d, std::uint64_t seed, T* out, std::size_
     case Kind::sign:
       for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<T>((random_bits(seed, i) >> 63U) != 0 ? 1 : -1);
       return;
+    case Kind::given:  // copied by draw_into
+      return;
   }
 }
 
@@ -250,6 +252,10 @@ void apply_structure(const Distribution& d, std::uint64_t seed, const Shape& sha
 inline void draw_into(const TensorSpec& spec, std::uint64_t seed, void* memory) {
   const auto n = static_cast<std::size_t>(element_count(spec.shape));
   const Distribution& d = spec.distribution;
+  if (d.kind == Distribution::Kind::given) {
+    std::copy(spec.values->begin(), spec.values->end(), static_cast<std::byte*>(memory));
+    return;
+  }
   const auto real = [&](auto* out) {
     detail::fill_elements(d, seed, out, n);
     detail::apply_structure(d, seed, spec.shape, out, n);

@@ -29,7 +29,8 @@ struct Gaps {
 };
 
 /// A task's graph, checked and bound: every name resolved, every shape inferred and compared with the one listed.
-/// Immutable after construction and safe to share between threads.
+/// Immutable after construction and safe to share between threads. Of a task whose reference is no graph, everything
+/// but the steps is checked, and there are none.
 class Graph {
  public:
   /// An operand that is not there.
@@ -83,6 +84,7 @@ class Graph {
       infos_.push_back({task.parameters[i].shape, task.parameters[i].dtype});
     }
     first_result_ = infos_.size();
+    if (task.external != nullptr) return check_outputs(task);
     for (std::size_t i = 0; i < task.ops.size(); ++i) {
       const std::string place = "ops[" + std::to_string(i) + "]";
       try {
@@ -161,6 +163,18 @@ class Graph {
     if (!values.emplace(op.out, step.result).second) complain("out", detail::quote(op.out) + " is taken");
     infos_.push_back(std::move(result));
     steps_.push_back(std::move(step));
+  }
+
+  /// Outputs that no op makes: their shapes and types are as listed.
+  static void check_outputs(const Task& task) {
+    std::set<std::string> seen;
+    for (std::size_t i = 0; i < task.outputs.size(); ++i) {
+      const std::string place = "outputs[" + std::to_string(i) + "]";
+      detail::check_name(task.outputs[i].name, place + ".name");
+      detail::check_shape(task.outputs[i].shape, place + ".shape");
+      if (!seen.insert(task.outputs[i].name).second)
+        detail::complain(place + ".name", detail::quote(task.outputs[i].name) + " is listed twice");
+    }
   }
 
   void add_outputs(Task& task, const std::map<std::string, std::size_t>& values, const Gaps& gaps) {

@@ -16,6 +16,7 @@
 #include "kevin/refine/task.hpp"
 #include "kevin/tasks/draw.hpp"
 #include "kevin/tasks/graph.hpp"
+#include "kevin/tasks/program.hpp"
 #include "kevin/tasks/torch.hpp"
 
 namespace kevin::tasks {
@@ -48,9 +49,10 @@ namespace kevin::tasks {
 class Reference {
  public:
   /// Checks the task; Error(bad_input) names the place of a fault.
-  explicit Reference(Task task) : task_(std::move(task)), graph_(task_) {}
+  explicit Reference(Task task) : task_(std::move(task)), graph_(task_), program_(program_of(task_)) {}
 
   [[nodiscard]] const Task& task() const noexcept { return task_; }
+  /// Without steps where the reference is a module or a function.
   [[nodiscard]] const Graph& graph() const noexcept { return graph_; }
 
   /// Fresh tensors, one for each input of the task, in order.
@@ -71,12 +73,13 @@ class Reference {
   /// The task's outputs, contiguous, in order. Real operands may all be float64 instead of the task's own type: the
   /// same graph is then an oracle for the rounding of the float32 one. Error(bad_input) when number or shapes do not
   /// fit the task; Error(unsupported) when LibTorch refuses a step on this machine (a type that it has no cpu kernel
-  /// for); Error(resource) when memory runs out.
+  /// for), or when a module or function does not take float64; Error(resource) when memory runs out.
   [[nodiscard]] std::vector<torch::Tensor> forward(const std::vector<torch::Tensor>& inputs,
                                                    const std::vector<torch::Tensor>& parameters) const {
     const torch::NoGradGuard no_grad;
     check_operands(task_.inputs, inputs, "input");
     check_operands(task_.parameters, parameters, "parameter");
+    if (program_ != nullptr) return run_program(*program_, task_, inputs, parameters);
     std::vector<torch::Tensor> values(graph_.values().size());
     std::copy(inputs.begin(), inputs.end(), values.begin());
     std::copy(parameters.begin(), parameters.end(), values.begin() + static_cast<std::ptrdiff_t>(inputs.size()));
@@ -153,6 +156,7 @@ class Reference {
 
   Task task_;
   Graph graph_;
+  const Program* program_;  ///< task_'s; null: there is a graph
 };
 
 }  // namespace kevin::tasks

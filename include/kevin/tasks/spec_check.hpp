@@ -74,7 +74,14 @@ inline void check_distribution(const TensorSpec& t, const std::string& place) {
   number(d.b);
   const bool real = is_real(t.dtype);
   const bool whole = d.a == std::floor(d.a) && d.b == std::floor(d.b);
+  if ((d.kind == Kind::given) != (t.values != nullptr)) complain(place, "and given values do not belong together");
   switch (d.kind) {
+    case Kind::given:
+      if (static_cast<std::int64_t>(t.values->size()) != element_count(t.shape) * size_of(t.dtype))
+        complain(place, "has given values of another size");
+      if (d.random_scale || d.structure != Distribution::Structure::none)
+        complain(place, "has a scale or structure, which given values cannot have");
+      return;
     case Kind::uniform:
       if (!(d.a < d.b)) complain(place, "needs low < high");
       break;
@@ -135,7 +142,10 @@ inline void check_header(const Task& task) {
     complain("name", "must be 1 to 128 characters on one line");
   if (task.inputs.empty() || task.inputs.size() > most_inputs) complain("inputs", "must be 1 to 64");
   if (task.parameters.size() > most_parameters) complain("parameters", "must be at most 512");
-  if (task.ops.empty() || task.ops.size() > most_ops) complain("ops", "must be 1 to 1024");
+  if (task.external != nullptr && !task.ops.empty())
+    complain("ops", "and a reference that is no graph exclude each other");
+  if (task.external == nullptr && (task.ops.empty() || task.ops.size() > most_ops))
+    complain("ops", "must be 1 to 1024");
   if (task.outputs.empty() || task.outputs.size() > most_inputs) complain("outputs", "must be 1 to 64");
   if (task.notes.size() > longest_notes) complain("notes", "must be at most 4096 bytes");
   if (task.flags.size() > most_inputs) complain("flags", "must be at most 64");

@@ -16,6 +16,7 @@
 #include "kevin/tasks/json_fields.hpp"
 #include "kevin/tasks/nearest.hpp"
 #include "kevin/tasks/suite_records.hpp"
+#include "kevin/tasks/task_file.hpp"
 #include "kevin/tasks/task_json.hpp"
 
 /// The tasks that come with the library, as data; a record is parsed when it is asked for.
@@ -56,19 +57,7 @@ namespace kevin::tasks {
 [[nodiscard]] inline Task find(std::string_view id) {
   const std::string_view file = id.substr(0, id.find('#'));
   if (file.ends_with(".json") || file.ends_with(".jsonl")) {
-    std::vector<Task> tasks = load_tasks(std::string(file));
-    const std::string_view wanted = file.size() < id.size() ? id.substr(file.size() + 1) : std::string_view();
-    std::vector<std::string> names;
-    for (Task& t : tasks) {
-      names.push_back(t.id);
-      if (t.id == wanted || (wanted.empty() && tasks.size() == 1)) return std::move(t);
-    }
-    if (wanted.empty()) {
-      throw Error(ErrorCode::bad_input, std::string(file) + " holds " + std::to_string(tasks.size()) +
-                                            " tasks: name one, '" + std::string(file) + '#' + tasks[0].id + "'");
-    }
-    throw Error(ErrorCode::not_found,
-                std::string(file) + " has no task " + detail::quote(wanted) + detail::nearest_text(wanted, names));
+    return find_in_file(file, file.size() < id.size() ? id.substr(file.size() + 1) : std::string_view());
   }
   if (id.starts_with(generated_prefix)) {
     if (const std::optional<GeneratedId> generated = parse_generated_id(id))

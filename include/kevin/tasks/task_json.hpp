@@ -3,11 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <fstream>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +17,8 @@
 #include "kevin/refine/task.hpp"
 #include "kevin/tasks/graph.hpp"
 #include "kevin/tasks/json_fields.hpp"
+#include "kevin/tasks/module_task.hpp"
+#include "kevin/tasks/task_reading.hpp"
 
 /// Tasks as JSON, schema "kevin.task/1" (docs/tasks.md describes it in full):
 ///
@@ -36,10 +35,14 @@
 /// {"x": [8, 32]}, "args": {"t1": {"dim": 1}}, "tolerance": {...}}} stands for further tasks, "<id>@small", that differ
 /// in these shapes of inputs and parameters and these arguments of ops; all other shapes are inferred.
 ///
+/// "module": "FILE.pt" in place of ops makes a TorchScript archive the reference. Its parameters and buffers are the
+/// task's, with the values that they have there unless "parameters" lists them with an init; "training": true puts it
+/// in training mode; "description" is shown to agents in place of its code.
+///
 /// May be left out: dtype (float32), distribution and init (uniform in [0, 1)), parameters, args, out_shape (inferred),
-/// outputs (the last result) and their shape and dtype, tolerance, flags, notes. An argument that is null counts as
-/// left out. Everything else that deviates is Error(bad_input) with its place, e.g. "task 'mine': ops[2].in[0]: 't7' is
-/// not defined before".
+/// outputs (the last result) and their shape and dtype, tolerance and its spread (0), flags, notes. An argument that is
+/// null counts as left out. Everything else that deviates is Error(bad_input) with its place, e.g. "task 'mine':
+/// ops[2].in[0]: 't7' is not defined before".
 namespace kevin::tasks {
 
 inline constexpr std::string_view task_schema = "kevin.task/1";
@@ -124,11 +127,12 @@ inline constexpr std::array structure_names = {
   return json;
 }
 
-[[nodiscard]] inline TensorSpec read_spec(const Field& field, std::string_view draw_key, std::string& fan_in) {
+[[nodiscard]] inline TensorSpec read_spec(const Field& field, std::string_view draw_key, std::string& fan_in,
+                                          bool needs_shape = true) {
   field.object({"name", "shape", "dtype", draw_key});
   TensorSpec t;
   t.name = field["name"].text();
-  t.shape = field["shape"].integers();
+  if (needs_shape || field.has("shape")) t.shape = field["shape"].integers();
   if (field.has("dtype")) t.dtype = read_dtype(field["dtype"]);
   if (field.has(draw_key)) t.distribution = read_distribution(field[draw_key], fan_in);
   return t;
@@ -163,20 +167,29 @@ inline constexpr std::array structure_names = {
 
 [[nodiscard]] inline Tolerance read_tolerance(const Field& field) {
   field.object({"absolute", "relative", "spread"});
-  return {field["absolute"].number(), field["relative"].number(), field.has("spread") ? field["spread"].number() : 0};
+  return {field["absolute"].number(), field["relative"].number(), field.has("spread") ? field["spread"].number() : 0.0};
 }
 
-/// A record as it is read, before what depends on shapes is filled in.
-struct Reading {
-  Task task;
-  Gaps gaps;
-  /// Of each input, then of each parameter: the parameter whose fan-in bounds its values; "" = none.
-  std::vector<std::string> fan_in;
-};
+[[nodiscard]] inline ModuleFields read_module(const Field& field) {
+  if (field.has("ops")) field["ops"].fail("and 'module' exclude each other");
+  ModuleFields module;
+  module.file = field["module"].text();
+  if (module.file.empty() || module.file.find('\0') != std::string::npos) field["module"].fail("must be a path");
+  if (field.has("training")) module.training = field["training"].flag();
+  if (field.has("description")) module.description = field["description"].text();
+  return module;
+}
+
+inline void read_ops(const Field& field, Reading& reading) {
+  for (const Field& f : field.elements()) {
+    if (!f.value().contains("out_shape")) reading.gaps.op_shapes.insert(reading.task.ops.size());
+    reading.task.ops.push_back(read_op(f));
+  }
+}
 
 [[nodiscard]] inline Reading read_task_fields(const Field& field) {
-  field.object(
-      {"schema", "id", "name", "inputs", "parameters", "ops", "outputs", "tolerance", "flags", "notes", "presets"});
+  field.object({"schema", "id", "name", "inputs", "parameters", "ops", "module", "training", "description", "outputs",
+                "tolerance", "flags", "notes", "presets"});
   Reading reading;
   Gaps& gaps = reading.gaps;
   Task& task = reading.task;
@@ -188,14 +201,18 @@ struct Reading {
   for (const Field& f : field["inputs"].elements()) {
     task.inputs.push_back(read_spec(f, "distribution", reading.fan_in.emplace_back()));
   }
+  if (field.has("module")) reading.module = read_module(field);
+  for (const char* key : {"training", "description"}) {
+    if (field.has(key) && !reading.module) field[key].fail("belongs to a task with a 'module'");
+  }
   if (field.has("parameters")) {
-    for (const Field& f : field["parameters"].elements())
-      task.parameters.push_back(read_spec(f, "init", reading.fan_in.emplace_back()));
+    for (const Field& f : field["parameters"].elements()) {
+      if (reading.module) reading.module->listed.push_back({f.has("init"), f.has("shape"), f.has("dtype")});
+      task.parameters.push_back(read_spec(f, "init", reading.fan_in.emplace_back(), !reading.module));
+    }
   }
-  for (const Field& f : field["ops"].elements()) {
-    if (!f.value().contains("out_shape")) gaps.op_shapes.insert(task.ops.size());
-    task.ops.push_back(read_op(f));
-  }
+  if (!reading.module) read_ops(field["ops"], reading);
+
   if (field.has("outputs")) {
     for (const Field& f : field["outputs"].elements()) {
       f.object({"name", "shape", "dtype"});
@@ -210,7 +227,7 @@ struct Reading {
         gaps.output_types.insert(task.outputs.size());
       task.outputs.push_back(std::move(output));
     }
-  } else if (!task.ops.empty()) {
+  } else if (!task.ops.empty()) {  // those of a module are found by running it
     task.outputs.push_back({.name = task.ops.back().out, .shape = {}, .dtype = DType::float32, .distribution = {}});
     gaps.output_shapes.insert(0);
     gaps.output_types.insert(0);
@@ -223,15 +240,6 @@ struct Reading {
   return reading;
 }
 
-/// The members of an object, each with its place; Complaint for anything else.
-[[nodiscard]] inline std::vector<std::pair<std::string, Field>> members(const Field& field) {
-  if (!field.value().is_object()) field.fail("must be an object");
-  std::vector<std::pair<std::string, Field>> list;
-  for (const auto& [key, value] : field.value().items())
-    list.emplace_back(key, Field(value, field.place() + '.' + key));
-  return list;
-}
-
 /// Puts a preset's shapes, arguments and tolerance in place of the record's own; all other shapes are then inferred.
 inline void apply_preset(Reading& reading, const Field& preset) {
   preset.object({"shapes", "args", "tolerance"});
@@ -240,6 +248,7 @@ inline void apply_preset(Reading& reading, const Field& preset) {
     for (const auto& [name, shape] : members(preset["shapes"])) {
       TensorSpec* found = nullptr;
       for (std::vector<TensorSpec>* list : {&task.inputs, &task.parameters}) {
+        if (reading.module && list == &task.parameters) break;  // their shapes are those of the archive
         for (TensorSpec& t : *list) found = t.name == name ? &t : found;
       }
       if (found == nullptr) shape.fail("is of no input and no parameter");
@@ -259,40 +268,8 @@ inline void apply_preset(Reading& reading, const Field& preset) {
   for (std::size_t i = 0; i < task.outputs.size(); ++i) reading.gaps.output_shapes.insert(i);
 }
 
-/// Computes the bounds that depend on a fan-in: uniform in +-1/sqrt(fan-in), the fan-in of a weight being the product
-/// of all extents but the first (PyTorch's default for linear layers and convolutions, kaiming_uniform_ with a = sqrt
-/// 5).
-inline void fill_bounds(Reading& reading) {
-  Task& task = reading.task;
-  for (std::size_t i = 0; i < reading.fan_in.size(); ++i) {
-    const std::string& name = reading.fan_in[i];
-    if (name.empty()) continue;
-    const bool input = i < task.inputs.size();
-    const std::size_t k = input ? i : i - task.inputs.size();
-    const std::string place =
-        (input ? "inputs[" : "parameters[") + std::to_string(k) + (input ? "].distribution.fan_in" : "].init.fan_in");
-    const auto weight = std::find_if(task.parameters.begin(), task.parameters.end(),
-                                     [&](const TensorSpec& t) { return t.name == name; });
-    if (weight == task.parameters.end()) complain(place, quote(name) + " is not a parameter");
-    if (weight->shape.size() < 2) complain(place, quote(name) + " has fewer than two dims, so no fan-in");
-    double fan_in = 1;
-    for (std::size_t d = 1; d < weight->shape.size(); ++d) fan_in *= static_cast<double>(weight->shape[d]);
-    if (!(fan_in >= 1)) complain(place, quote(name) + " has an extent below 1");
-    Distribution& distribution = (input ? task.inputs[k] : task.parameters[k]).distribution;
-    distribution.b = 1 / std::sqrt(fan_in);
-    distribution.a = -distribution.b;
-  }
-}
-
-inline void check_preset_name(const Field& preset, std::string_view id, std::string_view name) {
-  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-";
-  if (name.empty() || name.size() > 32 || name.find_first_not_of(allowed) != std::string_view::npos)
-    preset.fail("needs a name of 1 to 32 small letters, digits, '_' and '-'");
-  if (id.find('@') != std::string_view::npos) preset.fail("cannot be: the id has an '@' already");
-}
-
 /// The task of a record, in one of its presets or ("") as it stands.
-[[nodiscard]] inline Task read_record(const nlohmann::json& json, std::string_view preset) {
+[[nodiscard]] inline Task read_record(const nlohmann::json& json, std::string_view preset, ModuleFolder* modules) {
   const Field field(json, {});
   Reading reading = read_task_fields(field);
   if (!preset.empty()) {
@@ -301,24 +278,26 @@ inline void check_preset_name(const Field& preset, std::string_view id, std::str
     apply_preset(reading, chosen);
     reading.task.id += '@' + std::string(preset);
   }
+  if (reading.module) {
+    if (modules == nullptr) field["module"].fail("needs a task file: it is a path within the file's folder");
+    attach_module(reading.task, reading.fan_in, *reading.module, *modules);
+  }
   fill_bounds(reading);
+  const Gaps& gaps = reading.gaps;
+  if (reading.module && (reading.task.outputs.empty() || !gaps.output_shapes.empty() || !gaps.output_types.empty()))
+    infer_outputs(reading.task, gaps);
   Graph graph(reading.task, reading.gaps);
   return std::move(reading.task);
-}
-
-/// "task 'x': " where the id can be read, for messages.
-[[nodiscard]] inline std::string task_label(const nlohmann::json& json) {
-  if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) return "task: ";
-  return "task " + quote(json["id"].get_ref<const std::string&>()) + ": ";
 }
 
 }  // namespace detail
 
 /// A task from its JSON, checked as a whole: in the preset of that name, or as it stands. Error(bad_input) names the
-/// place.
-[[nodiscard]] inline Task read_task(const nlohmann::json& json, std::string_view preset = "") {
+/// place. A task with a module needs `modules`, and throws what LoadedModule and infer_outputs throw.
+[[nodiscard]] inline Task read_task(const nlohmann::json& json, std::string_view preset = "",
+                                    ModuleFolder* modules = nullptr) {
   try {
-    return detail::read_record(json, preset);
+    return detail::read_record(json, preset, modules);
   } catch (const detail::Complaint& c) {
     throw Error(ErrorCode::bad_input,
                 detail::task_label(json) + (c.place().empty() ? "" : c.place() + ": ") + c.what());
@@ -337,16 +316,26 @@ inline void check_preset_name(const Field& preset, std::string_view id, std::str
   return names;
 }
 
-/// The JSON of a task: read_task gives the same task back.
+/// The JSON of a task: read_task gives the same task back, but for the pointers of one with a module.
+/// Error(unsupported) for a task that no file can hold: one with a function, or with given values outside of a module.
 [[nodiscard]] inline nlohmann::ordered_json write_task(const Task& task) {
   using Json = nlohmann::ordered_json;
+  const auto* module = dynamic_cast<const ModuleProgram*>(task.external.get());
+  if (task.external != nullptr && module == nullptr)
+    throw Error(ErrorCode::unsupported,
+                "task " + detail::quote(task.id) + ": its reference is a function of a program");
   Json json;
   json["schema"] = task_schema;
   json["id"] = task.id;
   json["name"] = task.name;
-  const auto specs = [](const std::vector<TensorSpec>& list, const char* draw_key) {
+  const auto specs = [&](const std::vector<TensorSpec>& list, const char* draw_key) {
     Json array = Json::array();
     for (const TensorSpec& t : list) {
+      const bool given = t.distribution.kind == Distribution::Kind::given;
+      if (given && module != nullptr) continue;  // they are in the archive
+      if (given)
+        throw Error(ErrorCode::unsupported,
+                    "task " + detail::quote(task.id) + ": " + detail::quote(t.name) + " has given values");
       Json spec;
       spec["name"] = t.name;
       spec["shape"] = t.shape;
@@ -358,7 +347,13 @@ inline void check_preset_name(const Field& preset, std::string_view id, std::str
   };
   json["inputs"] = specs(task.inputs, "distribution");
   json["parameters"] = specs(task.parameters, "init");
-  json["ops"] = Json::array();
+  if (module != nullptr) {
+    json["module"] = module->file();
+    json["training"] = module->module().training();
+    if (!module->description().empty()) json["description"] = module->description();
+  } else {
+    json["ops"] = Json::array();
+  }
   for (const Op& op : task.ops) {
     Json step;
     step["op"] = op.op;
@@ -378,87 +373,6 @@ inline void check_preset_name(const Field& preset, std::string_view id, std::str
   json["flags"] = task.flags;
   json["notes"] = task.notes;
   return json;
-}
-
-/// Tasks from text: one task, an array of tasks, or JSON lines (one task a line; blank lines are skipped). A task with
-/// presets is followed by itself in each of them, with the id "<id>@<preset>".
-/// Error(bad_input) begins with `where`, and names the task's number in an array or its line, and the place within it.
-[[nodiscard]] inline std::vector<Task> parse_tasks(std::string_view text, const std::string& where = "text") {
-  std::vector<Task> tasks;
-  std::set<std::string> ids;
-  const auto fail = [](const std::string& place, std::string_view what) {
-    if (what.starts_with("bad_input: ")) what.remove_prefix(11);
-    throw Error(ErrorCode::bad_input, place + ": " + std::string(what));
-  };
-  const auto add_in_preset = [&](const nlohmann::json& json, const std::string& preset, const std::string& place) {
-    try {
-      tasks.push_back(read_task(json, preset));
-    } catch (const Error& e) {
-      fail(place, e.what());
-    }
-    if (!ids.insert(tasks.back().id).second)
-      fail(place, "the id " + detail::quote(tasks.back().id) + " is taken by an earlier task");
-  };
-  const auto add = [&](const nlohmann::json& json, const std::string& place) {
-    add_in_preset(json, "", place);
-    std::vector<std::string> presets;
-    try {
-      presets = preset_names(json);
-    } catch (const Error& e) {
-      fail(place, e.what());
-    }
-    for (const std::string& preset : presets) add_in_preset(json, preset, place);
-  };
-  const auto parse = [&](std::string_view part, const std::string& place) {
-    try {
-      return detail::parse_strictly(part);
-    } catch (const detail::Complaint& c) {
-      fail(place, c.what());
-      throw;
-    }
-  };
-  constexpr std::string_view blank = " \t\r\n";
-  const std::size_t begin = text.find_first_not_of(blank);
-  if (begin == std::string_view::npos) fail(where, "holds no task");
-  const std::size_t first_end = std::min(text.find('\n', begin), text.size());
-  const bool more = text.find_first_not_of(blank, first_end) != std::string_view::npos;
-  if (text[begin] == '{' && more && nlohmann::json::accept(text.substr(begin, first_end - begin))) {
-    std::size_t line = 1;
-    for (std::size_t at = 0; at < text.size(); ++line) {
-      const std::size_t end = std::min(text.find('\n', at), text.size());
-      const std::string_view part = text.substr(at, end - at);
-      at = end + 1;
-      const std::string place = where + ": line " + std::to_string(line);
-      if (part.find_first_not_of(blank) != std::string_view::npos) add(parse(part, place), place);
-    }
-    return tasks;
-  }
-  const nlohmann::json json = parse(text, where);
-  if (!json.is_array()) {
-    add(json, where);
-    return tasks;
-  }
-  for (std::size_t i = 0; i < json.size(); ++i) add(json[i], where + ": [" + std::to_string(i) + ']');
-  if (tasks.empty()) fail(where, "holds no task");
-  return tasks;
-}
-
-/// The tasks of a file (see parse_tasks). Error(not_found) when it cannot be read, Error(bad_input) when it is above 64
-/// MiB or wrong.
-[[nodiscard]] inline std::vector<Task> load_tasks(const std::string& path) {
-  constexpr std::size_t most = std::size_t{64} << 20;
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::array<char, 65536> part{};
-  while (file && text.size() <= most) {
-    file.read(part.data(), static_cast<std::streamsize>(part.size()));
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (text.size() > most) throw Error(ErrorCode::bad_input, path + ": is above 64 MiB");
-  if (!file.eof())
-    throw Error(ErrorCode::not_found,
-                "cannot read the task file '" + path + "'; give the path of a file in the format of docs/tasks.md");
-  return parse_tasks(text, path);
 }
 
 }  // namespace kevin::tasks

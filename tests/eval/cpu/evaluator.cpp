@@ -16,6 +16,10 @@
 
 #include "hostile_candidates.hpp"
 #include "kevin/eval/deterministic_times.hpp"
+#include "kevin/refine/refinement_env.hpp"
+#include "kevin/tasks/function_task.hpp"
+#include "kevin/tasks/suite.hpp"
+#include "tasks/module_archives.hpp"
 
 using namespace kevin;
 
@@ -185,10 +189,39 @@ TEST_CASE("Evaluator: an edited task of the same name is another task") {
   CHECK(evaluator.evaluate(hostile::task(), hostile::honest(), 1).correct());
 }
 
+TEST_CASE("Evaluator: the task's tolerance decides, its spread too, and KernelBench's rule stands beside it") {
+  cpu::Evaluator evaluator(quick());
+  const auto judge = [&](Tolerance tolerance, const std::string& change) {
+    Task t = hostile::task();
+    t.tolerance = tolerance;
+    return evaluator.evaluate(t, {hostile::kernel("honest(x, out); for (int i = 0; i < n; ++i) " + change)}, 1);
+  };
+  // an error of 3e-4 everywhere: ReLU of standard normal numbers has a standard deviation of 0.58
+  const std::string far = "out[i] += 3e-4f;";
+  Verdict v = judge({0, 0, 1e-3}, far);
+  CHECK(v.correct());
+  CHECK(v.speedup.has_value());  // timed runs are checked by the same law
+  REQUIRE(v.error.has_value());
+  CHECK(v.error->wrong == 0);
+  CHECK(v.error->outside_kernelbench > v.error->elements / 2);  // 1e-4 + 1e-4 * |out|
+  v = judge({0, 0, 2e-4}, far);
+  CHECK(v.stage == Stage::correctness);
+  CHECK(v.error->wrong == v.error->elements);
+
+  const std::string near = "out[i] += 5e-5f;";
+  CHECK(judge({1e-3, 0}, near).error->outside_kernelbench == 0);
+  v = judge({1e-5, 0}, near);  // wrong by the task's tolerance, right by KernelBench's rule
+  CHECK(v.stage == Stage::correctness);
+  CHECK(v.error->outside_kernelbench == 0);
+}
+
 TEST_CASE("Evaluator: tasks that cannot be judged, and options that mean nothing, are errors") {
   cpu::Evaluator evaluator(quick());
   Task t = hostile::task();
   t.tolerance.absolute = -1;
+  CHECK_THROWS_AS(evaluator.evaluate(t, hostile::honest(), 1), Error);
+  t = hostile::task();
+  t.tolerance.spread = -1;
   CHECK_THROWS_AS(evaluator.evaluate(t, hostile::honest(), 1), Error);
   t = hostile::task();
   t.ops[0].op = "no such operation";
@@ -261,4 +294,39 @@ TEST_CASE("DeterministicTimes: verdicts of two runs are the same to the last bit
   const Verdict bad = a.evaluate(hostile::task(), {hostile::kernel("")}, 1);
   CHECK(bad.stage == Stage::correctness);
   CHECK_FALSE(bad.speedup);
+}
+
+TEST_CASE("Evaluator: a function and a TorchScript module are references as a graph is, in the environment too") {
+  cpu::Evaluator evaluator(quick());
+  Task shape = linear();
+  shape.ops.clear();
+  shape.outputs.clear();
+  const Task function = tasks::task_from_function(
+      shape,
+      [](const tasks::Tensors& in, const tasks::Tensors& p) {
+        const torch::Tensor y = torch::linear(in[0], p[0], p[1]);
+        return tasks::Tensors{y, torch::relu(y)};
+      },
+      "out0 = x weight^T + bias; out1 = max(out0, 0)");
+  Verdict v = evaluator.evaluate(function, {linear_kernel}, 3);
+  CHECK(v.correct());
+  REQUIRE(v.speedup);
+  CHECK(*v.speedup > 0);
+  CHECK(evaluator.evaluate(function, {hostile::kernel("")}, 3).stage != Stage::correct);
+
+  const module_archives::Folder folder;
+  module_archives::linear().save(folder.path("m.pt"));
+  const Task module = tasks::find(folder.write("m.json", module_archives::file("m.pt")));
+  const std::string kernel = R"(
+extern "C" void kernel(const float* x, const float* fc_weight, const float* fc_bias, const float* scale, float* out) {
+  for (int i = 0; i < 5; ++i) for (int j = 0; j < 3; ++j) {
+    float s = fc_bias[j];
+    for (int k = 0; k < 4; ++k) s += x[i * 4 + k] * fc_weight[j * 4 + k];
+    out[i * 3 + j] = (s > 0 ? s : 0) * scale[j] * FACTOR;
+  }
+})";
+  RefinementEnv env{module, evaluator};
+  CHECK(prompt_text(env.reset(1)).find("torch.t(fc_weight)") != std::string::npos);
+  CHECK_FALSE(env.step({"", "", "#define FACTOR 2.4f\n" + kernel}).info.correct());
+  CHECK(env.step({"", "", "#define FACTOR 2.5f\n" + kernel}).info.correct());
 }

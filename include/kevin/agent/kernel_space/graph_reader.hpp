@@ -90,6 +90,8 @@ class GraphReader {
         if (element_count(t.shape) < 1) unsupported(task, t.name + " has no element");
       }
     }
+    if (task.external != nullptr)
+      unsupported(task, "its reference is a module or a function, and kernels are written from an op graph");
     if (task.ops.empty()) unsupported(task, "its graph is empty");
     if (task.outputs[0].name != task.ops.back().out) unsupported(task, "its output is not its last step");
     // A definition may call its parameters what it likes: names of the templates' own must not hide them.

@@ -3,7 +3,7 @@
 // accepted is written and read back the same, and when it is small its reference runs with the shapes that were
 // inferred or fails with a kevin::Error.
 //
-//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude <LibTorch flags> tests/fuzz/task_json.cpp
+//   clang++ -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude <LibTorch flags> tests/fuzz/task_file.cpp
 //   ./a.out -max_total_time=60 corpus/
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 #include "kevin/refine/describe.hpp"
 #include "kevin/refine/signature.hpp"
 #include "kevin/tasks/reference.hpp"
-#include "kevin/tasks/task_json.hpp"
+#include "kevin/tasks/task_file.hpp"
 
 namespace {
 
