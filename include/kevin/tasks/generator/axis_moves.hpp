@@ -33,13 +33,14 @@ inline constexpr double norm_bias_deviation = 0.5;
   if (draft.has(ops[kind])) return false;
   if (kind < 3 && !channels_first) return false;
   if (kind == 1 && draft.spatial == 0) return false;
-  if (kind != 4 && draft.bounded_by_parameter) return false;        // a channel may be nearly constant
-  const bool few = kind == 1 || (kind == 0 && draft.spatial == 0);  // a cut may leave a channel few values
-  if (few && (draft.altered_low || draft.altered_high)) return false;
+  if (kind != 4 && draft.bounded_by_parameter) return false;  // a channel may be nearly constant
   if (draft.has("softmax")) return false;  // rows of small numbers: their rounding would be magnified
   const unsigned all = (1U << draft.rank()) - 1;
   const unsigned last = 1U << (draft.rank() - 1);
   const bool layer_whole = draft.spatial > 0 && whole;
+  // among few values a cut may leave none that differ
+  const bool few = kind == 1 || (kind == 0 && draft.spatial == 0) || (kind == 3 && draft.spatial > 0 && !layer_whole);
+  if (few && (draft.altered_low || draft.altered_high)) return false;
   const std::array<unsigned, 5> along = {all & ~2U, all & ~3U, all & ~1U, layer_whole ? all & ~1U : last,
                                          draft.channel_dim()};
   if (draft.cancels_factor(along[kind]) || (kind != 4 && draft.cancels_offset(along[kind]))) return false;
@@ -63,6 +64,7 @@ inline constexpr double norm_bias_deviation = 0.5;
       case 2:
         among = shape[1] / groups * positions;
         affine[s] = {shape[1]};
+        if (shape[1] < 2 * groups) return false;  // an instance norm
         step.args[s]["num_groups"] = groups;
         break;
       case 3:

@@ -69,7 +69,7 @@ struct Activation {
   const bool homogeneous = a.op == "relu" || a.op == "leaky_relu";
   const bool alters_low = homogeneous || a.op == "elu" || a.op == "selu";
   if (draft.has(a.op) || (a.saturating && draft.saturated) || (alters_low && draft.altered_low)) return false;
-  if (alters_low && draft.reduced && !draft.has("mean") && !draft.has("sum")) return false;  // of one sign, as a rule
+  if (alters_low && draft.reduced) return false;  // sums and extremes are of one sign, as a rule
   const auto f = [&](double x) { return a.value(x, argument); };
   DraftStep step{.op = std::string(a.op), .title = std::string(a.title)};
   for (std::size_t s : both_sizes) {
@@ -77,7 +77,6 @@ struct Activation {
     const double deviation = draft.marginal[s].deviation();
     if (draft.marginal[s].bend(f) < least_bend) return false;
     if (mean < -1) return false;  // the flat tail of most of them, where little but rounding is left
-    if (alters_low && draft.reduced && mean > deviation) return false;
     if (a.saturating && (mean > 2 || deviation > 3)) return false;
     if (!a.argument.empty()) step.args[s][std::string(a.argument)] = argument;
     if (tanh_form) step.args[s]["approximate"] = std::string("tanh");
@@ -161,6 +160,7 @@ struct Activation {
   static constexpr std::array ops = {"add_scalar", "sub_scalar", "rsub_scalar", "mul_scalar", "div_scalar"};
   static constexpr std::array titles = {"Add", "Subtract", "SubtractFrom", "Multiply", "Divide"};
   if (draft.has(ops[kind])) return false;
+  if (kind < 3 && draft.last() == "softmax") return false;  // the difference of two numbers of a size
   DraftStep step{.op = ops[kind], .title = titles[kind]};
   for (std::size_t s : both_sizes) {
     // a term that is small beside the values would be lost, and one that is large would drown them
