@@ -23,7 +23,7 @@ inline constexpr std::uint64_t default_split_seed = 250711948;
 /// What the split is made of.
 struct SplitOptions {
   std::string suite = "kernelbench";  ///< tasks "<suite>/l1/1" to "<suite>/l2/100"
-  std::string preset;                 ///< of every task, generated ones too: "" = full shape, "small"
+  std::string preset{};               ///< of every task, generated ones too: "" = full shape, "small"
   std::uint64_t seed = default_split_seed;
   std::size_t held_out_per_level = 10;
   std::size_t unseen = 80;
