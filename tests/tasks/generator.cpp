@@ -68,21 +68,95 @@ TEST_CASE("a small generated task has the operations of the large one and surviv
   }
 }
 
-TEST_CASE("generated tasks run, infer the shapes they compute, and refuse zeros, a mean and another input's output") {
+TEST_CASE("the same seed gives the same tasks on every machine: the digest of forty in both sizes is this one") {
+  const Generator generator(7);
+  std::uint64_t digest = 0xcbf29ce484222325U;  // FNV-1a over their JSON
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    for (const char* preset : {"", "small"}) {
+      for (const char c : kevin::tasks::write_task(generator.task(i, preset)).dump())
+        digest = (digest ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    }
+  }
+  CHECK(digest == 0xb40961f4245c8192U);  // whoever changes a rule changes the tasks that people have results for
+}
+
+TEST_CASE("a generated task is one heavy operator and two to five others, and large enough to be timed") {
+  const Generator generator(9);
+  const std::set<std::string> heavy = {"linear",           "matmul",           "bmm",
+                                       "conv1d",           "conv2d",           "conv3d",
+                                       "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"};
+  std::set<std::string> first;
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Task task = generator.task(i);
+    CAPTURE(task.id);
+    CHECK(task.ops.size() >= 3);
+    CHECK(task.ops.size() <= 6);
+    first.insert(task.ops[0].op);
+    for (std::size_t k = 0; k < task.ops.size(); ++k) CHECK(heavy.contains(task.ops[k].op) == (k == 0));
+    CHECK(kevin::tasks::least_eager_milliseconds(task) >= 0.15);
+    for (const kevin::Op& op : task.ops) CHECK(kevin::element_count(op.out_shape) <= std::int64_t{1} << 28);
+  }
+  CHECK(first == heavy);
+}
+
+TEST_CASE("the least time of a step is that of its bytes or, for products, of its operations") {
+  Task task = kevin::tasks::find("kernelbench/l1/19");  // ReLU of 4096 x 393216
+  CHECK(kevin::tasks::least_eager_milliseconds(task) == doctest::Approx(4096.0 * 393216 * 8 / 4.8e12 * 1e3));
+  task = kevin::tasks::find("kernelbench/l1/1");  // 4096 x 4096 times the same
+  CHECK(kevin::tasks::least_eager_milliseconds(task) == doctest::Approx(2 * 4096.0 * 4096 * 4096 / 494.5e12 * 1e3));
+  CHECK(kevin::tasks::least_eager_milliseconds(task, {.bytes_per_second = 1e9}) ==
+        doctest::Approx(3 * 4096.0 * 4096 * 4 / 1e9 * 1e3));
+}
+
+TEST_CASE("generated tasks run, infer the shapes they compute, and refuse what is lazy but not what is rounded") {
   const Generator generator(11);
-  for (std::uint64_t i = 0; i < 20; ++i) {
+  for (std::uint64_t i = 0; i < 40; ++i) {
     const Task task = generator.task(i, "small");
     CAPTURE(task.id);
     CAPTURE(task.name);
     const kevin::tasks::Reference reference(task);
+    const auto inputs = reference.draw_inputs(1);
     const auto parameters = reference.draw_parameters(1);
-    const torch::Tensor e = reference.forward(reference.draw_inputs(1), parameters)[0];
-    const torch::Tensor other = reference.forward(reference.draw_inputs(2), parameters)[0];
+    const torch::Tensor e = reference.forward(inputs, parameters)[0];
     CHECK(e.sizes() == at::IntArrayRef(task.outputs[0].shape));
     CHECK(torch::isfinite(e).all().item<bool>());
     CHECK(share_outside(torch::zeros_like(e), e, task.tolerance) > 0.1);
     CHECK(share_outside(e.mean().expand_as(e), e, task.tolerance) > 0.1);
+    for (std::int64_t d = 0; d < e.dim(); ++d) {
+      if (e.size(d) > 1) CHECK(share_outside(e.mean(d, true).expand_as(e), e, task.tolerance) > 0.1);
+    }
+    const torch::Tensor other = reference.forward(reference.draw_inputs(2), parameters)[0];
     CHECK(share_outside(other, e, task.tolerance) > 0.1);
+    CHECK(share_outside(e.to(torch::kFloat16), e, task.tolerance) > 0.01);
+    const auto others = reference.draw_parameters(2);
+    for (std::size_t k = 0; k < parameters.size(); ++k) {  // none cancels out
+      CAPTURE(task.parameters[k].name);
+      auto changed = parameters;
+      changed[k] = others[k];
+      CHECK(share_outside(reference.forward(inputs, changed)[0], e, task.tolerance) > 0.01);
+    }
+
+    auto wide_inputs = inputs;
+    auto wide_parameters = parameters;
+    for (auto* list : {&wide_inputs, &wide_parameters}) {
+      for (torch::Tensor& t : *list) t = t.to(torch::kFloat64);
+    }
+    kevin::Tolerance tenth = task.tolerance;
+    tenth.relative /= 10;
+    tenth.spread /= 10;
+    CHECK(share_outside(e, reference.forward(wide_inputs, wide_parameters)[0], tenth) == 0);
+  }
+}
+
+TEST_CASE("an id has one way to be written") {
+  using kevin::tasks::GeneratedId;
+  using kevin::tasks::parse_generated_id;
+  CHECK(parse_generated_id("generated/7/12@small") == GeneratedId{7, 12, true});
+  CHECK(parse_generated_id("generated/18446744073709551615/0") == GeneratedId{18446744073709551615U, 0, false});
+  for (const char* text : {"generated/07/1", "generated/7/01", "generated/+7/1", "generated/7/1 ", "generated/7/1/",
+                           "generated/18446744073709551616/0", "generated//1", "Generated/7/1", ""}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_generated_id(text).has_value());
   }
 }
 

@@ -36,6 +36,15 @@ TEST_CASE("a split depends on its seed, and holds the same numbers out of every 
   CHECK(small.unseen[3] == full.unseen[3] + "@small");
 }
 
+TEST_CASE("a suite that lacks some numbers is split by the same ones") {
+  const Split whole = paper_split({.preset = "small"});
+  const Split some = paper_split({.suite = "kevin", .preset = "small"});
+  CHECK(some.training.size() > some.held_out.size());
+  const std::set<std::string> trained(whole.training.begin(), whole.training.end());
+  for (const std::string& id : some.training) CHECK(trained.contains("kernelbench" + id.substr(5)));
+  for (const std::string& id : some.held_out) CHECK_FALSE(trained.contains("kernelbench" + id.substr(5)));
+}
+
 TEST_CASE("an unknown suite or preset, and more held-out tasks than there are, are errors") {
   CHECK_THROWS_AS(static_cast<void>(paper_split({.suite = "kernelbanch"})), kevin::Error);
   CHECK_THROWS_AS(static_cast<void>(paper_split({.preset = "large"})), kevin::Error);
