@@ -42,7 +42,11 @@ class LoadedModule {
                                             "; its path is taken from the folder of the task file");
     }
     try {
-      archive_ = load(stream, c10::Device(c10::kCPU));
+      std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+      if (const std::string damage = detail::zip_damage(bytes); !damage.empty())
+        throw Error(ErrorCode::bad_input, detail::quote(file) + ' ' + damage + "; write it with torch.jit.save");
+      std::istringstream whole(std::move(bytes));
+      archive_ = load(whole, c10::Device(c10::kCPU));
       tensors_ = detail::module_tensors(archive_._ivalue());
     } catch (const std::exception& e) {
       throw Error(
