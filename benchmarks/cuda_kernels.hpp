@@ -46,6 +46,20 @@ inline Candidate relu(std::int64_t n, int number = 0) {
       "  kevin::launch<relu>((n + 255) / 256, 256)((const float4*)x, (float4*)out, n);\n}\n"};
 }
 
+/// float4 GELU in its tanh form.
+inline Candidate gelu(std::int64_t n) {
+  return {
+      "__device__ float gelu_of(float v) {\n"
+      "  return 0.5f * v * (1 + tanhf(0.7978845608f * (v + 0.044715f * v * v * v)));\n}\n"
+      "__global__ void gelu(const float4* x, float4* out, long n) {\n"
+      "  long i = blockIdx.x * (long)blockDim.x + threadIdx.x;\n"
+      "  if (i >= n) return;\n  float4 v = x[i];\n"
+      "  out[i] = float4{gelu_of(v.x), gelu_of(v.y), gelu_of(v.z), gelu_of(v.w)};\n}\n"
+      "void kevin_plan(const float* x, float* out) {\n  const long n = " +
+      std::to_string(n / 4) +
+      ";\n  kevin::launch<gelu>((n + 255) / 256, 256)((const float4*)x, (float4*)out, n);\n}\n"};
+}
+
 inline Candidate add(std::int64_t n) {
   return {
       "__global__ void add(const float4* a, const float4* b, float4* out, long n) {\n"

@@ -75,6 +75,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cache_directory.hpp
   include/kevin/eval/command.hpp
   include/kevin/eval/comparison.hpp
+  include/kevin/eval/comparison_blocks.hpp
   include/kevin/eval/cpu/compile_jail.hpp
   include/kevin/eval/cpu/compiler.hpp
   include/kevin/eval/cpu/compiler_options.hpp
@@ -99,8 +100,10 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/diagnostics.hpp
   include/kevin/eval/cuda/driver.hpp
   include/kevin/eval/cuda/driver_types.hpp
+  include/kevin/eval/cuda/head_start.hpp
   include/kevin/eval/cuda/judge_kernels.hpp
   include/kevin/eval/cuda/judge_options.hpp
+  include/kevin/eval/cuda/judge_source.hpp
   include/kevin/eval/cuda/kernel_resources.hpp
   include/kevin/eval/cuda/leading_includes.hpp
   include/kevin/eval/cuda/nvrtc.hpp
@@ -119,6 +122,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/detail/child_setup.hpp
   include/kevin/eval/deterministic_times.hpp
   include/kevin/eval/file_cache.hpp
+  include/kevin/eval/half.hpp
   include/kevin/eval/helper_program.hpp
   include/kevin/eval/landlock.hpp
   include/kevin/eval/memory_file.hpp
@@ -131,10 +135,12 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/source_text.hpp
   include/kevin/eval/spare_pool.hpp
   include/kevin/eval/spawn_options.hpp
+  include/kevin/eval/spread.hpp
   include/kevin/eval/text_safety.hpp
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp
   include/kevin/eval/toolchain.hpp
+  include/kevin/tasks/tf32.hpp
 )
 set(KEVIN_TORCH_HEADERS
   include/kevin/agent/checkpoint.hpp
@@ -162,6 +168,15 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/data/kevin_small.inc
   include/kevin/tasks/draw.hpp
   include/kevin/tasks/function_task.hpp
+  include/kevin/tasks/generator.hpp
+  include/kevin/tasks/generator/axis_moves.hpp
+  include/kevin/tasks/generator/draft.hpp
+  include/kevin/tasks/generator/elementwise_moves.hpp
+  include/kevin/tasks/generator/estimate.hpp
+  include/kevin/tasks/generator/generated_id.hpp
+  include/kevin/tasks/generator/heavy.hpp
+  include/kevin/tasks/generator/marginal.hpp
+  include/kevin/tasks/generator/sequences.hpp
   include/kevin/tasks/graph.hpp
   include/kevin/tasks/inferred_outputs.hpp
   include/kevin/tasks/json_fields.hpp
@@ -184,10 +199,13 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/reference.hpp
   include/kevin/tasks/reference_cache.hpp
   include/kevin/tasks/spec_check.hpp
+  include/kevin/tasks/splits.hpp
   include/kevin/tasks/suite.hpp
   include/kevin/tasks/task_file.hpp
+  include/kevin/tasks/suite_records.hpp
   include/kevin/tasks/task_json.hpp
   include/kevin/tasks/task_reading.hpp
+  include/kevin/tasks/tf32_guard.hpp
   include/kevin/tasks/torch.hpp
   include/kevin/torch.hpp
 )

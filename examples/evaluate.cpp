@@ -16,6 +16,7 @@
 #include <random>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "command_line.hpp"
@@ -53,12 +54,15 @@ Judged judge_on_cpu(const kevin::Task& task, const kevin::Candidate& candidate, 
 }
 
 Judged judge_on_gpu(const kevin::Task& task, const kevin::Candidate& candidate, std::uint64_t seed, int gpu,
-                    bool compile_only) {
+                    std::string_view tf32, bool compile_only) {
   kevin::cuda::EvaluatorOptions options;
   options.gpus = {gpu};
   options.spares = 1;
   options.compile_only = compile_only;
   options.judge.variants = true;
+  for (const auto t : {kevin::tasks::Tf32::convolutions, kevin::tasks::Tf32::all}) {
+    if (tf32 == to_string(t)) options.judge.baseline_tf32 = t;
+  }
   kevin::cuda::Evaluator evaluator(options);
   const kevin::cuda::Evaluation e = evaluator.evaluate_in_detail(task, candidate, seed);
   Judged judged{e.verdict};
@@ -84,6 +88,7 @@ Judged judge_on_gpu(const kevin::Task& task, const kevin::Candidate& candidate, 
     }
     judged.details["launches"] = std::move(launches);
     judged.details["protocol"] = std::string(name_of(options.judge.protocol));
+    judged.details["baseline_tf32"] = to_string(options.judge.baseline_tf32);
     judged.details["floor_ms"] = j.floor_ms;
     judged.details["ms"] = {{"setup", j.setup_ms}, {"load", j.load_ms}, {"check", j.check_ms}, {"timing", j.timing_ms}};
     const auto variant = [&](const char* name, const std::optional<kevin::Timing>& t) {
@@ -113,6 +118,11 @@ void print_table(const kevin::Task& task, const Judged& judged, const kevin::Sco
   if (v.error) {
     row("errors") << v.error->wrong << " of " << v.error->elements << " elements wrong, largest error "
                   << std::defaultfloat << std::setprecision(3) << v.error->max_absolute << '\n';
+    row("KernelBench");
+    if (v.error->outside_kernelbench == 0)
+      std::cout << "would accept this output\n";
+    else
+      std::cout << "would not: " << v.error->outside_kernelbench << " elements are outside its rule\n";
   }
   if (v.candidate) print_timing("candidate", *v.candidate);
   if (v.baseline) print_timing("baseline", *v.baseline);
@@ -138,12 +148,14 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 0;
   int threads = 1;
   int gpu = 0;
+  std::string tf32 = "none";
   bool compile_only = false;
   bool json = false;
   bool list = false;
   bool show = false;
   CLI::App app{"Judges a kernel file against a task. Exit status: 0 correct, 1 not correct, 2 it could not be judged."};
-  app.add_option("--task", id, "Task, e.g. kevin/l1/23@small, or of your own file (docs/tasks.md): mine.json, mine.json#ID");
+  app.add_option("--task", id,
+                 "Task, e.g. kevin/l1/23@small, or of your own file (docs/tasks.md): mine.json, mine.json#ID");
   app.add_option("--backend", backend, "Where the kernel runs")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
@@ -152,6 +164,10 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--gpu", gpu, "Which GPU, as CUDA counts")->check(CLI::Range(0, 1023))->capture_default_str();
+  app.add_option("--tf32", tf32,
+                 "What of TF32 the timed reference may use (cuda); convolutions is PyTorch's own setting")
+      ->check(CLI::IsMember({"none", "convolutions", "all"}))
+      ->capture_default_str();
   app.add_flag("--compile-only", compile_only, "Compile and go no further; needs no GPU (cuda)");
   app.add_flag("--json", json, "Print the verdict as JSON");
   app.add_flag("--list", list, "Print the embedded tasks, or with --task FILE.json those of a file");
@@ -178,9 +194,11 @@ int main(int argc, char** argv) {
     if (app.count("--seed") == 0) seed = (std::uint64_t{std::random_device{}()} << 32U) | std::random_device{}();
     const kevin::Task task = kevin::tasks::find(id);
     const kevin::Candidate candidate{read_source(file)};
+    if (app.count("--tf32") > 0 && backend != "cuda")
+      throw kevin::Error(kevin::ErrorCode::bad_input, "--tf32 belongs to --backend cuda");
     if (compile_only && backend != "cuda")
       throw kevin::Error(kevin::ErrorCode::bad_input, "--compile-only belongs to --backend cuda");
-    const Judged judged = backend == "cuda" ? judge_on_gpu(task, candidate, seed, gpu, compile_only)
+    const Judged judged = backend == "cuda" ? judge_on_gpu(task, candidate, seed, gpu, tf32, compile_only)
                                             : judge_on_cpu(task, candidate, seed, threads);
     const kevin::Verdict& verdict = judged.verdict;
     const kevin::Score score = kevin::KevinReward{}(verdict);

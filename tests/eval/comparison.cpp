@@ -145,18 +145,21 @@ TEST_CASE("certainly_right: true only where compare finds nothing wrong, and tru
   for (float& a : close) a *= 1 + 1e-6F;
   CHECK(certain(close, expected, strict));
   CHECK_FALSE(certain(close, expected, {0, 0}));
+  CHECK(certain(close, expected, {0, 0, 1e-4}));
 
   const std::vector<float> odd = {nan_f, inf_f, -inf_f, 3e38F, -3e38F, poison_value(), 0.0F, 1e-45F};
   for (int round = 0; round < 2000; ++round) {
     std::vector<float> actual = close;
     const std::size_t i = rng.below(n);
-    const Tolerance t{rng.below(2) == 0 ? 1e-4 : 1e-29, rng.below(2) == 0 ? 0 : 1e-2};
+    const bool spread = rng.below(4) == 0;
+    const Tolerance t{spread ? 0 : rng.below(2) == 0 ? 1e-4 : 1e-29, rng.below(2) == 0 ? 0 : 1e-2, spread ? 1e-4 : 0};
     std::vector<float> target = expected;
     if (rng.below(3) == 0) {
       actual[i] = odd[rng.below(odd.size())];
       target[i] = odd[rng.below(odd.size())];
     } else {  // at the limit, a few steps to either side
-      const double limit = t.absolute + t.relative * std::fabs(static_cast<double>(target[i]));
+      const double limit = eval::resolved(t, DType::float32, target.data(), n).absolute +
+                           t.relative * std::fabs(static_cast<double>(target[i]));
       actual[i] = static_cast<float>(static_cast<double>(target[i]) + limit);
       const float towards = rng.below(2) == 0 ? inf_f : -inf_f;
       for (std::uint64_t step = rng.below(4); step > 0; --step) actual[i] = std::nextafter(actual[i], towards);
@@ -259,4 +262,107 @@ TEST_CASE("require_valid: refuses tolerances that would accept anything") {
   CHECK_THROWS_AS(eval::require_valid({-1, 0}), Error);
   CHECK_THROWS_AS(eval::require_valid({0, std::numeric_limits<double>::infinity()}), Error);
   CHECK_THROWS_AS(eval::require_valid({std::nan(""), 0}), Error);
+  CHECK_NOTHROW(eval::require_valid({0, 0, 0.5}));
+  CHECK_THROWS_AS(eval::require_valid({0, 0, -1e-9}), Error);
+  CHECK_THROWS_AS(eval::require_valid({0, 0, std::nan("")}), Error);
+}
+
+TEST_CASE("compare: a spread allows its share of the expected output's standard deviation, and not more") {
+  // half 10, half 30: a standard deviation of 10
+  std::vector<float> expected(3000, 10.0F);
+  for (std::size_t i = 1500; i < expected.size(); ++i) expected[i] = 30.0F;
+  const Tolerance t{0.25, 0.125, 0.5};  // 0.25 + 0.125 * 10 + 0.5 * 10 = 6.5 where 10 is expected
+  std::vector<float> actual = expected;
+  actual[7] = 16.5F;
+  CHECK(floats(actual, expected, t).figures.wrong == 0);
+  actual[7] = std::nextafter(16.5F, 20.0F);
+  CHECK(floats(actual, expected, t).figures.wrong == 1);
+  CHECK(floats(actual, expected, {0.25, 0.125}).figures.wrong == 1);
+  // of what is expected, never of what the candidate gives
+  std::vector<float> wild = expected;
+  for (std::size_t i = 0; i < wild.size(); i += 2) wild[i] = 1e6F;
+  CHECK(floats(wild, expected, t).figures.wrong == 1500);
+  // an output that is constant has none
+  CHECK(floats({1.5F, 1.0F}, {1.0F, 1.0F}, {0, 0, 1}).figures.wrong == 1);
+}
+
+TEST_CASE("compare: a spread says nothing about integers") {
+  const std::vector<std::int32_t> expected{0, 1000};
+  const std::vector<std::int32_t> actual{1, 1000};
+  const Poison p(DType::int32, 0xdeadbeef);
+  CHECK(eval::compare(DType::int32, actual.data(), expected.data(), 2, {1, 1, 1}, p).figures.wrong == 1);
+}
+
+TEST_CASE("resolved: the same law without a spread") {
+  const std::vector<float> expected{1.0F, 3.0F};
+  const Tolerance t = eval::resolved({0.5, 0.25, 0.125}, DType::float32, expected.data(), 2);
+  CHECK(t == Tolerance{0.625, 0.25, 0});
+  CHECK(eval::resolved(strict, DType::float32, expected.data(), 2) == strict);
+  const std::vector<std::int32_t> integers{1, 3};
+  CHECK(eval::resolved({0, 0, 1}, DType::int32, integers.data(), 2) == Tolerance{0, 0, 0});
+}
+
+TEST_CASE("compare: counts what KernelBench would not accept, whatever the tolerance") {
+  const auto outside = [](const std::vector<float>& actual, const std::vector<float>& expected, Tolerance t) {
+    return floats(actual, expected, t).figures.outside_kernelbench;
+  };
+  for (const Tolerance t : {Tolerance{0, 0}, Tolerance{1e-5, 1e-5}, Tolerance{1, 1}, Tolerance{0, 0, 1}}) {
+    CHECK(outside({1.00015F, 0.00009F}, {1.0F, 0.0F}, t) == 0);  // 1e-4 + 1e-4 * 1.00015
+    CHECK(outside({1.00025F, 0.00011F}, {1.0F, 0.0F}, t) == 2);
+    CHECK(outside({nan_f, inf_f, inf_f}, {nan_f, inf_f, 1.0F}, t) == 2);  // no NaN passes, equal infinities do
+    CHECK(outside({poison_value()}, {1.0F}, t) == 1);
+  }
+}
+
+TEST_CASE("compare: whole blocks are counted for KernelBench as single elements are") {
+  Rng rng(23);
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t n = 4096;
+    // values around 0, 1 and 1000, each with errors around KernelBench's limit; some rounds with zeros
+    const double scale = round % 3 == 0 ? 0.01 : round % 3 == 1 ? 1.0 : 1000.0;
+    const double error = rng.uniform(0.2, 2) * 1e-4 * (1 + scale);
+    std::vector<float> expected(n);
+    std::vector<float> actual(n);
+    std::int64_t outside = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      expected[i] = rng.below(7) == 0 && round % 2 == 0 ? 0.0F : static_cast<float>(scale * rng.normal());
+      actual[i] = expected[i] + static_cast<float>(rng.uniform(-error, error));
+      const double a = actual[i];
+      outside += std::fabs(a - static_cast<double>(expected[i])) <= 1e-4 + 1e-4 * std::fabs(a) ? 0 : 1;
+    }
+    const Tolerance loose{round % 5 == 0 ? 1e-4 : 10, 1};  // every element is right
+    const Difference d = floats(actual, expected, loose);
+    if (loose.absolute > 1) CHECK(d.figures.wrong == 0);
+    CHECK(d.figures.outside_kernelbench == outside);
+  }
+}
+
+TEST_CASE("compare: KernelBench's rule for half types, float64 and integers") {
+  const auto outside = [](DType type, const auto& actual, const auto& expected) {
+    return eval::compare(type, actual.data(), expected.data(), static_cast<std::int64_t>(actual.size()), {0, 0},
+                         Poison(type, 4711))
+        .figures.outside_kernelbench;
+  };
+  using Bits = std::vector<std::uint16_t>;
+  // 1 + 20/1024 and 1 + 21/1024 beside 1: 1e-2 + 1e-2 * 1.02 is 20.7/1024
+  CHECK(outside(DType::float16, Bits{0x3c14, 0x3c15}, Bits{0x3c00, 0x3c00}) == 1);
+  CHECK(outside(DType::bfloat16, Bits{0x3f82, 0x3f83}, Bits{0x3f80, 0x3f80}) == 1);  // 2/128 and 3/128
+  using Doubles = std::vector<double>;
+  CHECK(outside(DType::float64, Doubles{1.00015, 1.00025}, Doubles{1, 1}) == 1);
+  // the scale is the candidate's value, not the expected one's, whose limit would be 100.0001 for both
+  CHECK(outside(DType::float64, Doubles{1e6 + 100.005}, Doubles{1e6}) == 0);
+  CHECK(outside(DType::float64, Doubles{1e6 - 99.9995}, Doubles{1e6}) == 1);
+  using Integers = std::vector<std::int64_t>;
+  CHECK(outside(DType::int64, Integers{4, 20001}, Integers{3, 20000}) == 1);  // 1e-4 of 20001 is more than 1
+}
+
+TEST_CASE("accumulate adds outputs up, keep_worst takes the worst launch") {
+  ErrorFigures sum{.elements = 10, .wrong = 1, .max_absolute = 2, .max_relative = 1, .outside_kernelbench = 3};
+  eval::accumulate(sum, {.elements = 5, .wrong = 1, .max_absolute = 1, .max_relative = 2, .outside_kernelbench = 4});
+  CHECK(sum ==
+        ErrorFigures{.elements = 15, .wrong = 2, .max_absolute = 2, .max_relative = 2, .outside_kernelbench = 7});
+  ErrorFigures worst{.elements = 10, .max_absolute = 2, .max_relative = 1, .outside_kernelbench = 3};
+  eval::keep_worst(worst, {.elements = 10, .max_absolute = 1, .max_relative = 2, .outside_kernelbench = 4});
+  eval::keep_worst(worst, {.elements = 10, .outside_kernelbench = 1});
+  CHECK(worst == ErrorFigures{.elements = 10, .max_absolute = 2, .max_relative = 2, .outside_kernelbench = 4});
 }

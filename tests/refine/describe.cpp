@@ -60,6 +60,15 @@ TEST_CASE("a description reads like PyTorch and uses the names of the kernel's a
         "# correct when every element has |out - expected| <= 1e-05 + 1e-04 * |expected|\n");
 }
 
+TEST_CASE("a spread is told in words, and which output's it is") {
+  Task task = gemm();
+  task.tolerance = {0, 1e-4, 1e-3};
+  const std::string law = "# correct when every element has |out - expected| <= 0 + 1e-04 * |expected| + 0.001 * ";
+  CHECK(describe(task).ends_with(law + "(standard deviation of the expected output over all its elements)\n"));
+  task.outputs.push_back({.name = "t1", .shape = {64, 16}});
+  CHECK(describe(task).ends_with(law + "(standard deviation of that expected output over all its elements)\n"));
+}
+
 TEST_CASE("arithmetic is written as such") {
   CHECK(line({"rsub_scalar", {{"value", std::int64_t{1}}}, {"x"}, "", {}}) == "1 - x");
   CHECK(line({"div_scalar", {{"value", 0.5}}, {"x"}, "", {}}) == "x / 0.5");

@@ -23,7 +23,7 @@ namespace {
 torch::Tensor badness(const torch::Tensor& candidate, const torch::Tensor& expected, const kevin::Tolerance& t) {
   const torch::Tensor c = candidate.to(torch::kFloat64);
   const torch::Tensor e = expected.to(torch::kFloat64);
-  return (c - e).abs() / (t.absolute + t.relative * e.abs());
+  return (c - e).abs() / (t.absolute + t.relative * e.abs() + t.spread * e.std(false));
 }
 
 /// Share of the elements that are wrong under the task's tolerance.

@@ -96,6 +96,17 @@ TEST_CASE("what may be left out has the documented defaults") {
   CHECK_FALSE(task.ops[0].args.contains("max"));
 }
 
+TEST_CASE("a tolerance's spread is read and written, and 0 when left out") {
+  CHECK(read_task(valid()).tolerance.spread == 0);
+  CHECK_FALSE(write_task(read_task(valid()))["tolerance"].contains("spread"));
+  const Task task = read_task(with("/tolerance/spread", 1e-4));
+  CHECK(task.tolerance == kevin::Tolerance{1e-5, 1e-4, 1e-4});
+  CHECK(read_task(json::parse(write_task(task).dump())) == task);
+  json j = valid();
+  j["presets"]["wide"] = {{"tolerance", {{"absolute", 0}, {"relative", 1e-4}, {"spread", 0.5}}}};
+  CHECK(read_task(j, "wide").tolerance == kevin::Tolerance{0, 1e-4, 0.5});
+}
+
 TEST_CASE("structures and scales of distributions are read and written") {
   json j = valid();
   j["inputs"][0] = json::parse(
@@ -184,6 +195,10 @@ TEST_CASE("every deviation is refused with its place") {
       {with("/outputs", json::array()), "outputs: must be 1 to 64"},
       {with("/tolerance/absolute", -1), "tolerance.absolute: must lie in [0, 1]"},
       {with("/tolerance/relative", "small"), "tolerance.relative: must be a number"},
+      {with("/tolerance/spread", 1.5), "tolerance.spread: must lie in [0, 1]"},
+      {with("/tolerance/spread", -1e-4), "tolerance.spread: must lie in [0, 1]"},
+      {with("/tolerance/spread", "wide"), "tolerance.spread: must be a number"},
+      {without("/tolerance/absolute"), "tolerance: lacks the key 'absolute'"},
       {with("/tolerance/relativ", 0.1), "tolerance: has an unknown key 'relativ'; near: 'relative'"},
       {with("/flags/0", 3), "flags[0]: must be a text"},
       {with("/flags/0", ""), "flags[0]: must be 1 to 64 characters"},

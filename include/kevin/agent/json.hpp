@@ -50,7 +50,8 @@ inline void to_json(nlohmann::json& j, const ErrorFigures& e) {
        {"unwritten", e.unwritten},
        {"not_finite", e.not_finite},
        {"max_absolute", json_number(e.max_absolute)},
-       {"max_relative", json_number(e.max_relative)}};
+       {"max_relative", json_number(e.max_relative)},
+       {"outside_kernelbench", e.outside_kernelbench}};
 }
 
 inline void to_json(nlohmann::json& j, const Verdict& v) {

@@ -12,15 +12,20 @@
 
 #include "kevin/config.hpp"
 #include "kevin/core/error.hpp"
+#include "kevin/eval/comparison_blocks.hpp"
+#include "kevin/eval/half.hpp"
+#include "kevin/eval/spread.hpp"
 #include "kevin/refine/task.hpp"
 #include "kevin/refine/verdict.hpp"
 
 /// The comparison's law, one element at a time:
 ///   unwritten   the element still has exactly the bits that were there before the launch;
-///   finite e    passes when |a - e| <= absolute + relative |e|, in double; written so that a NaN fails;
+///   finite e    passes when |a - e| <= absolute + relative |e| + spread sigma, in double; written so that a NaN fails;
 ///   e is NaN    passes when a is NaN; e is infinite: when a == e, sign included;
 ///   integers    and booleans pass when they are equal.
-/// Every element counts: no ratio, no mean, no scale taken from the largest element.
+/// Every element counts: no ratio of right ones, no mean error, no scale taken from the largest element. sigma is that
+/// of spread.hpp, of the expected output alone. Beside it, deciding nothing, KernelBench's rule
+/// (kernelbench_tolerance).
 namespace kevin::eval {
 
 /// What an output holds before a launch. For floating types a NaN with random payload, which no kernel computes by
@@ -76,6 +81,14 @@ class Poison {
   std::uint64_t bits_ = 0;
 };
 
+/// What KernelBench allows, absolutely and relative to the candidate's value (the reference's being the first operand):
+/// torch.allclose(expected, candidate, atol = rtol = this), which no NaN passes (its src/eval.py,
+/// since pull request 80 of November 2025). It knows nothing of float64 and compares integers as the float32 run that
+/// they belong to.
+[[nodiscard]] constexpr double kernelbench_tolerance(DType dtype) noexcept {
+  return dtype == DType::float16 || dtype == DType::bfloat16 ? 1e-2 : 1e-4;
+}
+
 /// How one output differs: the figures, and where its wrong elements lie.
 struct Difference {
   ErrorFigures figures;
@@ -85,95 +98,10 @@ struct Difference {
 
 namespace detail {
 
-[[nodiscard]] inline double half_to_double(std::uint16_t h) noexcept {
-  const int exponent = (h >> 10) & 31;
-  const int mantissa = h & 1023;
-  const double sign = (h & 0x8000) != 0 ? -1.0 : 1.0;
-  if (exponent == 31)
-    return mantissa == 0 ? sign * std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
-  if (exponent == 0) return sign * std::ldexp(static_cast<double>(mantissa), -24);
-  return sign * std::ldexp(static_cast<double>(1024 + mantissa), exponent - 25);
-}
-[[nodiscard]] inline double bfloat16_to_double(std::uint16_t b) noexcept {
-  return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(b) << 16U));
-}
-
-/// Elements that are compared together; a fixed count lets the compiler use vector instructions.
-inline constexpr std::size_t comparison_block = 1024;
-
-/// Whether every element of a block is finite on both sides, written and within the tolerance; collects the largest
-/// errors. The one pass that nearly every block of nearly every candidate takes, so it has no branches.
-template <class T>
-[[nodiscard, gnu::always_inline]] inline bool clean_block_here(const T* actual, const T* expected, Tolerance tolerance,
-                                                               ErrorFigures& f) noexcept {
-  // Bits of numbers that are not negative are ordered as the numbers are, and a NaN's are above all: largest ones are
-  // found among integers, which the compiler may take in any order.
-  constexpr std::int64_t infinity = std::bit_cast<std::int64_t>(std::numeric_limits<double>::infinity());
-  std::int64_t max_absolute = 0;
-  std::int64_t max_relative = 0;
-  std::int64_t outside = 0;
-  for (std::size_t i = 0; i < comparison_block; ++i) {
-    const double e = static_cast<double>(expected[i]);
-    const double difference = std::fabs(static_cast<double>(actual[i]) - e);
-    const double size = std::fabs(e);
-    const double excess = difference - (tolerance.absolute + tolerance.relative * size);
-    const double relative = difference / (size > 0 ? size : std::numeric_limits<double>::infinity());
-    const auto absolute_bits = std::bit_cast<std::int64_t>(difference);
-    const auto relative_bits = std::bit_cast<std::int64_t>(relative);
-    outside |= ~std::bit_cast<std::int64_t>(excess) & (excess != 0 ? -1 : 0);  // the sign: set when within
-    max_absolute = absolute_bits > max_absolute ? absolute_bits : max_absolute;
-    max_relative = relative_bits > max_relative ? relative_bits : max_relative;
-  }
-  if (outside < 0 || max_absolute >= infinity) return false;
-  f.max_absolute = std::fmax(f.max_absolute, std::bit_cast<double>(max_absolute));
-  f.max_relative = std::fmax(f.max_relative, std::bit_cast<double>(max_relative));
-  return true;
-}
-
-#if defined(__x86_64__) && defined(__GNUC__)
-template <class T>
-[[nodiscard, gnu::target("avx2")]] inline bool clean_block_avx2(const T* actual, const T* expected, Tolerance tolerance,
-                                                                ErrorFigures& f) noexcept {
-  return clean_block_here(actual, expected, tolerance, f);
-}
-#endif
-
-/// clean_block_here, with the vector instructions of this processor; the same result with all of them.
-template <class T>
-[[nodiscard]] bool clean_block(const T* actual, const T* expected, Tolerance tolerance, ErrorFigures& f) noexcept {
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (__builtin_cpu_supports("avx2")) return clean_block_avx2(actual, expected, tolerance, f);
-#endif
-  return clean_block_here(actual, expected, tolerance, f);
-}
-
-/// Whether a block is within the tolerance for certain: in float arithmetic, against a limit that is smaller by more
-/// than its rounding. An expected infinity or NaN makes the difference infinite or NaN, which is never certain.
-[[nodiscard, gnu::always_inline]] inline bool certain_block_here(const float* actual, const float* expected,
-                                                                 float absolute, float relative) noexcept {
-  std::uint32_t doubtful = 0;
-  for (std::size_t i = 0; i < comparison_block; ++i) {
-    const float difference = std::fabs(actual[i] - expected[i]);
-    const float limit = absolute + relative * std::fabs(expected[i]);
-    doubtful |= static_cast<std::uint32_t>(!(difference <= limit));
-    doubtful |= static_cast<std::uint32_t>(!(difference <= std::numeric_limits<float>::max()));
-  }
-  return doubtful == 0;
-}
-
-#if defined(__x86_64__) && defined(__GNUC__)
-[[nodiscard, gnu::target("avx2")]] inline bool certain_block_avx2(const float* actual, const float* expected,
-                                                                  float absolute, float relative) noexcept {
-  return certain_block_here(actual, expected, absolute, relative);
-}
-#endif
-
-[[nodiscard]] inline bool certain_block(const float* actual, const float* expected, float absolute,
-                                        float relative) noexcept {
-#if defined(__x86_64__) && defined(__GNUC__)
-  if (__builtin_cpu_supports("avx2")) return certain_block_avx2(actual, expected, absolute, relative);
-#endif
-  return certain_block_here(actual, expected, absolute, relative);
+/// Whether KernelBench accepts `a` where `e` is expected, as torch.isclose(e, a) does.
+[[nodiscard]] inline bool kernelbench_accepts(double a, double e, double k) noexcept {
+  const double difference = std::fabs(a - e);
+  return a == e || (difference <= k + k * std::fabs(a) && std::isfinite(difference));
 }
 
 template <class T>
@@ -185,7 +113,7 @@ template <class T>
 
 /// `Stored`: the type in memory; `value`: its value as a double.
 template <class Stored, class Value>
-void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, Tolerance tolerance,
+void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, Tolerance tolerance, double k,
                    std::uint64_t poison, Value value, Difference& d) {
   constexpr std::size_t block = comparison_block;
   ErrorFigures& f = d.figures;
@@ -193,12 +121,13 @@ void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, 
     const std::size_t end = start + block < n ? start + block : n;
     if constexpr (std::is_floating_point_v<Stored>) {
       // the poison is a NaN, so a block with an unwritten element is never clean
-      if (end - start == block && clean_block(actual + start, expected + start, tolerance, f)) continue;
+      if (end - start == block && clean_block(actual + start, expected + start, tolerance, k, f)) continue;
     }
     for (std::size_t i = start; i < end; ++i) {
       const double a = value(actual[i]);
       const double e = value(expected[i]);
       bool right = false;
+      if (!kernelbench_accepts(a, e, k)) ++f.outside_kernelbench;  // the poison, a NaN, among them
       if (bits_of(actual[i]) == poison) {
         ++f.unwritten;
       } else if (std::isnan(e)) {
@@ -224,16 +153,19 @@ void compare_reals(const Stored* actual, const Stored* expected, std::size_t n, 
 }
 
 template <class Stored>
-void compare_integers(const Stored* actual, const Stored* expected, std::size_t n, std::uint64_t poison,
+void compare_integers(const Stored* actual, const Stored* expected, std::size_t n, double k, std::uint64_t poison,
                       Difference& d) {
   ErrorFigures& f = d.figures;
   for (std::size_t i = 0; i < n; ++i) {
     if (actual[i] == expected[i]) continue;  // equal is right, even if by chance equal to the poison too
     if (bits_of(actual[i]) == poison) {
       ++f.unwritten;
+      ++f.outside_kernelbench;
     } else {
+      const double a = static_cast<double>(actual[i]);
       const double e = static_cast<double>(expected[i]);
-      const double difference = std::fabs(static_cast<double>(actual[i]) - e);
+      const double difference = std::fabs(a - e);
+      if (!kernelbench_accepts(a, e, k)) ++f.outside_kernelbench;
       f.max_absolute = std::fmax(f.max_absolute, difference);
       if (e != 0) f.max_relative = std::fmax(f.max_relative, difference / std::fabs(e));
     }
@@ -247,25 +179,36 @@ void compare_integers(const Stored* actual, const Stored* expected, std::size_t 
 
 /// Throws Error(bad_input) for a tolerance that would accept anything: negative, NaN or infinite.
 inline void require_valid(const Tolerance& t) {
-  if (!(t.absolute >= 0 && t.absolute < std::numeric_limits<double>::infinity() && t.relative >= 0 &&
-        t.relative < std::numeric_limits<double>::infinity())) {
-    throw Error(ErrorCode::bad_input, "a task's tolerance must be two finite numbers that are not negative");
+  for (const double x : {t.absolute, t.relative, t.spread}) {
+    if (!(x >= 0 && x < std::numeric_limits<double>::infinity()))
+      throw Error(ErrorCode::bad_input, "a task's tolerance must be finite numbers that are not negative");
   }
+}
+
+/// The same tolerance for `n` > 0 expected elements without a spread: it is in `absolute`, as what it comes to for
+/// them.
+[[nodiscard]] inline Tolerance resolved(const Tolerance& t, DType dtype, const void* expected,
+                                        std::int64_t n) noexcept {
+  if (!(t.spread > 0)) return t;
+  return {t.absolute + t.spread * spread_of(dtype, expected, n), t.relative, 0};
 }
 
 /// Compares `n` > 0 elements of type `dtype`, all of them. `poison`: what `actual` held before the launch.
 [[nodiscard]] inline Difference compare(DType dtype, const void* actual, const void* expected, std::int64_t n,
-                                        const Tolerance& tolerance, const Poison& poison) {
+                                        const Tolerance& given, const Poison& poison) {
   KEVIN_ASSERT(n > 0);
+  const Tolerance tolerance = resolved(given, dtype, expected, n);
+  const double k = kernelbench_tolerance(dtype);
   Difference d;
   d.figures.elements = n;
   const auto count = static_cast<std::size_t>(n);
   const auto reals = [&]<class T>(const T*, auto value) {
-    detail::compare_reals(static_cast<const T*>(actual), static_cast<const T*>(expected), count, tolerance,
+    detail::compare_reals(static_cast<const T*>(actual), static_cast<const T*>(expected), count, tolerance, k,
                           poison.bits(), value, d);
   };
   const auto integers = [&]<class T>(const T*) {
-    detail::compare_integers(static_cast<const T*>(actual), static_cast<const T*>(expected), count, poison.bits(), d);
+    detail::compare_integers(static_cast<const T*>(actual), static_cast<const T*>(expected), count, k, poison.bits(),
+                             d);
   };
   switch (dtype) {
     case DType::float32:
@@ -296,9 +239,11 @@ inline void require_valid(const Tolerance& t) {
 /// A quick look at the same elements: true = each of them is right, so that compare() would find none wrong. False says
 /// nothing. For float32 and tolerances of usual size; four times as fast as compare(), since it collects no figures.
 [[nodiscard]] inline bool certainly_right(DType dtype, const void* actual, const void* expected, std::int64_t n,
-                                          const Tolerance& tolerance) noexcept {
+                                          const Tolerance& given) noexcept {
+  if (dtype != DType::float32) return false;
+  const Tolerance tolerance = resolved(given, dtype, expected, n);
   // Roundings are relative to their results, six of 2^-24 at most, if nothing is as small as subnormal numbers are.
-  if (dtype != DType::float32 || !(tolerance.absolute > 1e-30 && tolerance.absolute < 1e30)) return false;
+  if (!(tolerance.absolute > 1e-30 && tolerance.absolute < 1e30)) return false;
   if (!(tolerance.relative == 0 || (tolerance.relative > 1e-6 && tolerance.relative < 0.25))) return false;
   const auto absolute = static_cast<float>(tolerance.absolute * (1 - 1e-6));
   const auto relative = static_cast<float>(tolerance.relative * (1 - 1e-6));
@@ -327,6 +272,14 @@ inline void accumulate(ErrorFigures& sum, const ErrorFigures& f) noexcept {
   sum.not_finite += f.not_finite;
   sum.max_absolute = std::fmax(sum.max_absolute, f.max_absolute);
   sum.max_relative = std::fmax(sum.max_relative, f.max_relative);
+  sum.outside_kernelbench += f.outside_kernelbench;
+}
+
+/// Adds one launch's figures to those of earlier launches of the same kernel, all right: the worst of each.
+inline void keep_worst(ErrorFigures& of_all, const ErrorFigures& f) noexcept {
+  of_all.max_absolute = std::fmax(of_all.max_absolute, f.max_absolute);
+  of_all.max_relative = std::fmax(of_all.max_relative, f.max_relative);
+  if (of_all.outside_kernelbench < f.outside_kernelbench) of_all.outside_kernelbench = f.outside_kernelbench;
 }
 
 /// The stable word for a wrong output: what is most useful to know first.

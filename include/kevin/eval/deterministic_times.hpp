@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -31,10 +32,12 @@ class DeterministicTimes {
     v.candidate.reset();
     v.baseline.reset();
     v.speedup.reset();
-    // remarks on the measurement
+    constexpr std::string_view on_the_measurement[] = {"unsteady_times",    "few_samples", "below_clock_resolution",
+                                                       "late_launches",     "throttled",   "clocks_disagree",
+                                                       "faster_than_memory"};
     v.flags.erase(std::remove_if(v.flags.begin(), v.flags.end(),
-                                 [](std::string_view f) {
-                                   return f == "unsteady_times" || f == "few_samples" || f == "below_clock_resolution";
+                                 [&](const std::string& flag) {
+                                   return std::ranges::find(on_the_measurement, flag) != std::end(on_the_measurement);
                                  }),
                   v.flags.end());
     if (!v.correct()) return v;

@@ -276,7 +276,12 @@ namespace detail::description {
   }
   text += "# correct when every element has |out - expected| <= " +
           detail::description::number_text(task.tolerance.absolute) + " + " +
-          detail::description::number_text(task.tolerance.relative) + " * |expected|\n";
+          detail::description::number_text(task.tolerance.relative) + " * |expected|";
+  if (task.tolerance.spread > 0) {
+    text += " + " + detail::description::number_text(task.tolerance.spread) + " * (standard deviation of " +
+            (task.outputs.size() > 1 ? "that" : "the") + " expected output over all its elements)";
+  }
+  text += '\n';
   return text;
 }
 

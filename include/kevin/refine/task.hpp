@@ -113,10 +113,16 @@ struct Op {
   friend bool operator==(const Op&, const Op&) = default;
 };
 
-/// An element passes when |candidate - expected| <= absolute + relative * |expected|; written so that a NaN fails.
+/// An element passes when |candidate - expected| <= absolute + relative * |expected| + spread * sigma, sigma being the
+/// standard deviation of the expected output that it belongs to (over all its finite elements, dividing by their
+/// number); written so that a NaN fails. Integers and booleans have to be equal.
+///
+/// The spread makes a tolerance follow the scale of an output that is not known beforehand: rounding errors of a sum
+/// are as large as its terms, also where the sum itself is near 0.
 struct Tolerance {
   double absolute = 1e-4;
   double relative = 1e-4;
+  double spread = 0;
   friend bool operator==(const Tolerance&, const Tolerance&) = default;
 };
 

@@ -49,6 +49,9 @@ struct ErrorFigures {
   std::int64_t not_finite = 0;  ///< NaN or infinity where the expected value is finite
   double max_absolute = 0;      ///< largest |candidate - expected| over finite elements
   double max_relative = 0;      ///< largest |candidate - expected| / |expected|, expected != 0
+  /// Elements that KernelBench's own check would not accept, whatever the task's tolerance says; it accepts an output
+  /// when there is none. Decides nothing. The rule stands in docs/evaluator.md.
+  std::int64_t outside_kernelbench = 0;
   friend bool operator==(const ErrorFigures&, const ErrorFigures&) = default;
 };
 

@@ -155,7 +155,8 @@ inline void check_header(const Task& task) {
     }
   }
   for (const auto& [name, value] :
-       {std::pair{"absolute", task.tolerance.absolute}, std::pair{"relative", task.tolerance.relative}}) {
+       {std::pair{"absolute", task.tolerance.absolute}, std::pair{"relative", task.tolerance.relative},
+        std::pair{"spread", task.tolerance.spread}}) {
     if (!std::isfinite(value) || value < 0 || value > 1)
       complain(std::string("tolerance.") + name, "must lie in [0, 1]");
   }

@@ -2,9 +2,9 @@
 #define KEVIN_TASKS_SUITE_HPP
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,8 +12,10 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/refine/task.hpp"
+#include "kevin/tasks/generator.hpp"
 #include "kevin/tasks/json_fields.hpp"
 #include "kevin/tasks/nearest.hpp"
+#include "kevin/tasks/suite_records.hpp"
 #include "kevin/tasks/task_file.hpp"
 #include "kevin/tasks/task_json.hpp"
 
@@ -25,35 +27,6 @@
 ///   kevin/l1/19@small        hardened: normal inputs, random norms, and tolerances under which zeros, the mean of the
 ///                            output, another seed's output and a copy of the input are all wrong
 namespace kevin::tasks {
-
-namespace detail {
-
-struct Record {
-  std::string_view id;
-  std::string_view presets;  ///< their names, separated by blanks
-  std::string_view json;
-};
-
-inline constexpr std::array suite_records = {
-#include "kevin/tasks/data/kernelbench_l1.inc"
-#include "kevin/tasks/data/kernelbench_l2.inc"
-#include "kevin/tasks/data/kevin_small.inc"
-};
-
-/// Calls `visit(record, preset)` for each embedded task; preset "" = the record as it stands.
-template <class Visit>
-void for_each_task(Visit visit) {
-  for (const Record& record : suite_records) {
-    visit(record, std::string_view());
-    for (std::string_view rest = record.presets; !rest.empty();) {
-      const std::string_view preset = rest.substr(0, rest.find(' '));
-      visit(record, preset);
-      rest.remove_prefix(std::min(rest.size(), preset.size() + 1));
-    }
-  }
-}
-
-}  // namespace detail
 
 /// The ids of all embedded tasks, by suite, level and number, each followed by its presets'.
 [[nodiscard]] inline std::vector<std::string> ids() {
@@ -77,12 +50,22 @@ void for_each_task(Visit visit) {
   return tasks;
 }
 
-/// The embedded task called `id`, or that of a file: "mine.json" where it holds one task, "mine.json#ID" where it
-/// holds several. Error(not_found) names the tasks whose id or name has `id` in it, or whose id is close to it.
+/// The embedded task called `id`, a generated one ("generated/7/12", "generated/7/12@small": seed, index; see
+/// kevin/tasks/generator.hpp; Error(bad_input) when it is written otherwise), or that of a file: "mine.json" where it
+/// holds one task, "mine.json#ID" where it holds several. Error(not_found) names the tasks whose id or name has `id` in
+/// it, or whose id is close to it.
 [[nodiscard]] inline Task find(std::string_view id) {
   const std::string_view file = id.substr(0, id.find('#'));
   if (file.ends_with(".json") || file.ends_with(".jsonl")) {
     return find_in_file(file, file.size() < id.size() ? id.substr(file.size() + 1) : std::string_view());
+  }
+  if (id.starts_with(generated_prefix)) {
+    if (const std::optional<GeneratedId> generated = parse_generated_id(id))
+      return Generator(generated->seed).task(generated->index, generated->small ? "small" : "");
+    throw Error(ErrorCode::bad_input, detail::quote(id) +
+                                          " is no id of a generated task: write generated/SEED/INDEX or "
+                                          "generated/SEED/INDEX@small with whole numbers below 2^64, as in "
+                                          "'generated/7/12@small'");
   }
   const detail::Record* found = nullptr;
   std::string_view in_preset;

@@ -40,9 +40,9 @@
 /// in training mode; "description" is shown to agents in place of its code.
 ///
 /// May be left out: dtype (float32), distribution and init (uniform in [0, 1)), parameters, args, out_shape (inferred),
-/// outputs (the last result) and their shape and dtype, tolerance, flags, notes. An argument that is null counts as
-/// left out. Everything else that deviates is Error(bad_input) with its place, e.g. "task 'mine': ops[2].in[0]: 't7' is
-/// not defined before".
+/// outputs (the last result) and their shape and dtype, tolerance and its spread (0), flags, notes. An argument that is
+/// null counts as left out. Everything else that deviates is Error(bad_input) with its place, e.g. "task 'mine':
+/// ops[2].in[0]: 't7' is not defined before".
 namespace kevin::tasks {
 
 inline constexpr std::string_view task_schema = "kevin.task/1";
@@ -166,8 +166,8 @@ inline constexpr std::array structure_names = {
 }
 
 [[nodiscard]] inline Tolerance read_tolerance(const Field& field) {
-  field.object({"absolute", "relative"});
-  return {field["absolute"].number(), field["relative"].number()};
+  field.object({"absolute", "relative", "spread"});
+  return {field["absolute"].number(), field["relative"].number(), field.has("spread") ? field["spread"].number() : 0.0};
 }
 
 [[nodiscard]] inline ModuleFields read_module(const Field& field) {
@@ -369,6 +369,7 @@ inline void apply_preset(Reading& reading, const Field& preset) {
   json["outputs"] = specs(task.outputs, nullptr);
   json["tolerance"]["absolute"] = task.tolerance.absolute;
   json["tolerance"]["relative"] = task.tolerance.relative;
+  if (task.tolerance.spread != 0) json["tolerance"]["spread"] = task.tolerance.spread;
   json["flags"] = task.flags;
   json["notes"] = task.notes;
   return json;

@@ -26,6 +26,7 @@
 
 #include "kevin/agent/kernel_space.hpp"
 #include "kevin/eval/cpu/compiler.hpp"
+#include "kevin/eval/spread.hpp"
 
 /// Rendered kernels made real: compiled as candidates are, run in a child process, compared with what a test computes.
 namespace kevin_test {
@@ -179,8 +180,11 @@ class KernelTrials {
     add(expected_.size(), -54321);  // another number: one that is copied here shows
     if (!run(compiled.object, pointers)) return "crash";
     if (buffers.back()->overrun()) return "overrun";
+    const double spread =
+        kevin::eval::spread_of(kevin::DType::float64, expected_.data(), static_cast<std::int64_t>(expected_.size()));
     for (std::size_t i = 0; i < expected_.size(); ++i) {
-      const double limit = task_.tolerance.absolute + task_.tolerance.relative * std::abs(expected_[i]);
+      const double limit = task_.tolerance.absolute + task_.tolerance.relative * std::abs(expected_[i]) +
+                           task_.tolerance.spread * spread;
       const bool close = std::abs(static_cast<double>(buffers.back()->data()[i]) - expected_[i]) <= limit;
       if (!close) return "wrong";
     }

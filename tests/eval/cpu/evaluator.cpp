@@ -189,10 +189,39 @@ TEST_CASE("Evaluator: an edited task of the same name is another task") {
   CHECK(evaluator.evaluate(hostile::task(), hostile::honest(), 1).correct());
 }
 
+TEST_CASE("Evaluator: the task's tolerance decides, its spread too, and KernelBench's rule stands beside it") {
+  cpu::Evaluator evaluator(quick());
+  const auto judge = [&](Tolerance tolerance, const std::string& change) {
+    Task t = hostile::task();
+    t.tolerance = tolerance;
+    return evaluator.evaluate(t, {hostile::kernel("honest(x, out); for (int i = 0; i < n; ++i) " + change)}, 1);
+  };
+  // an error of 3e-4 everywhere: ReLU of standard normal numbers has a standard deviation of 0.58
+  const std::string far = "out[i] += 3e-4f;";
+  Verdict v = judge({0, 0, 1e-3}, far);
+  CHECK(v.correct());
+  CHECK(v.speedup.has_value());  // timed runs are checked by the same law
+  REQUIRE(v.error.has_value());
+  CHECK(v.error->wrong == 0);
+  CHECK(v.error->outside_kernelbench > v.error->elements / 2);  // 1e-4 + 1e-4 * |out|
+  v = judge({0, 0, 2e-4}, far);
+  CHECK(v.stage == Stage::correctness);
+  CHECK(v.error->wrong == v.error->elements);
+
+  const std::string near = "out[i] += 5e-5f;";
+  CHECK(judge({1e-3, 0}, near).error->outside_kernelbench == 0);
+  v = judge({1e-5, 0}, near);  // wrong by the task's tolerance, right by KernelBench's rule
+  CHECK(v.stage == Stage::correctness);
+  CHECK(v.error->outside_kernelbench == 0);
+}
+
 TEST_CASE("Evaluator: tasks that cannot be judged, and options that mean nothing, are errors") {
   cpu::Evaluator evaluator(quick());
   Task t = hostile::task();
   t.tolerance.absolute = -1;
+  CHECK_THROWS_AS(evaluator.evaluate(t, hostile::honest(), 1), Error);
+  t = hostile::task();
+  t.tolerance.spread = -1;
   CHECK_THROWS_AS(evaluator.evaluate(t, hostile::honest(), 1), Error);
   t = hostile::task();
   t.ops[0].op = "no such operation";

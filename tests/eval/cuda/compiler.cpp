@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "eval/cuda/nvrtc_here.hpp"
+#include "kevin/eval/cuda/judge_source.hpp"
 
 namespace {
 
@@ -116,6 +117,21 @@ struct Hostile {
 };
 
 }  // namespace
+
+TEST_CASE("cuda Compiler: the judge's own kernels compile, and keep what they compare in registers") {
+  if (!nvrtc_here()) return;
+  Compiler compiler(options());
+  const Compiled c = compiler.compile(judge_source, "");
+  CAPTURE(c.diagnostics);
+  REQUIRE(c.reason == "");
+  for (const std::string name : {"kevin_draw", "kevin_moments", "kevin_spread", "kevin_compare"}) {
+    const auto k = std::find_if(c.kernels.begin(), c.kernels.end(), [&](const auto& x) { return x.name == name; });
+    CAPTURE(name);
+    REQUIRE((k != c.kernels.end()));
+    CHECK(k->spill_store_bytes == 0);
+    CHECK(k->registers <= 128);
+  }
+}
 
 TEST_CASE(
     "cuda Compiler: an honest kernel compiles to machine code and PTX, and comes from the cache the second time") {

@@ -190,6 +190,62 @@ TEST_CASE("cuda Evaluator: every type of element is drawn, passed, poisoned and 
   }
 }
 
+TEST_CASE("cuda Evaluator: the task's tolerance decides, its spread too, and KernelBench's rule stands beside it") {
+  if (gpu_test::evaluator() == nullptr) return;
+  const std::int64_t n = 300007;
+  Task task = gpu_test::relu_task(n);
+  // ReLU of standard normal numbers has a standard deviation of 0.58
+  const std::string source = gpu_test::relu_source(n, "out[i] = (x[i] > 0 ? x[i] : 0) + 3e-4f;");
+  task.tolerance = {0, 0, 1e-3};
+  Verdict v = judge(task, source);
+  CHECK(v.correct());
+  CHECK(v.speedup.has_value());  // timed runs are checked by the same law
+  REQUIRE(v.error.has_value());
+  CHECK(v.error->wrong == 0);
+  CHECK(v.error->outside_kernelbench > n / 2);  // 1e-4 + 1e-4 * |out|
+  task.tolerance = {0, 0, 2e-4};
+  v = judge(task, source);
+  CHECK(v.stage == Stage::correctness);
+  REQUIRE(v.error.has_value());
+  CHECK(v.error->wrong == n);
+  CHECK(judge(task, gpu_test::relu_source(n)).error->outside_kernelbench == 0);
+}
+
+TEST_CASE("cuda Evaluator: what is expected of a convolution is strict float32, also where the baseline uses TF32") {
+  if (gpu_test::evaluator() == nullptr) return;
+  Task task;
+  task.id = "test/conv";
+  task.name = "Convolution";
+  task.inputs = {{"x", {4, 64, 34, 34}, DType::float32, {Distribution::Kind::normal, 0, 1}}};
+  task.parameters = {{"weight", {64, 64, 3, 3}, DType::float32, {Distribution::Kind::normal, 0, 1}}};
+  task.ops = {{"conv2d", {{"weight", "weight"}}, {"x"}, "y", {4, 64, 32, 32}}};
+  task.outputs = {{"y", {4, 64, 32, 32}}};
+  task.tolerance = {0, 0, 1e-4};  // TF32 is off by a few 1e-4 standard deviations
+  const std::string source = R"(
+__global__ void conv(const float* x, const float* w, float* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;  // n, k, row, column
+  const int column = i % 32, row = i / 32 % 32, k = i / 1024 % 64, n = i / 65536;
+  float sum = 0;
+  for (int c = 0; c < 64; ++c)
+    for (int r = 0; r < 3; ++r)
+      for (int s = 0; s < 3; ++s)
+        sum += x[((n * 64 + c) * 34 + row + r) * 34 + column + s] * w[((k * 64 + c) * 3 + r) * 3 + s];
+  out[i] = sum;
+}
+void kevin_plan(const float* x, const float* weight, float* out) { kevin::launch<conv>(1024, 256)(x, weight, out); }
+)";
+  correct(task, source);
+  cuda::EvaluatorOptions o = gpu_test::quick();
+  o.judge.baseline_tf32 = tasks::Tf32::all;
+  o.judge.variants = true;
+  cuda::Evaluator evaluator(o);
+  const Verdict v = evaluator.evaluate(task, {source}, 5);
+  CAPTURE(v.diagnostics);
+  CHECK(v.correct());
+  CHECK(v.speedup.has_value());
+  CHECK(std::count(v.flags.begin(), v.flags.end(), "failed_while_timed") == 0);
+}
+
 TEST_CASE("cuda Evaluator: the same seed gives the same verdict in all but times") {
   if (gpu_test::evaluator() == nullptr) return;
   const Task task = gpu_test::relu_task(10007);

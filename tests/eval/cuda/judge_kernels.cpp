@@ -1,4 +1,5 @@
 #include "kevin/eval/cuda/judge_kernels.hpp"
+#include "kevin/eval/cuda/judge_source.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gpu.hpp"
@@ -77,9 +79,9 @@ TEST_CASE("judge kernels: the GPU compares as the processor does") {
   const std::int64_t n = 50021;
   const float infinity = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const Tolerance tolerance{1e-3, 1e-2};
   Rng rng(4);
   for (int round = 0; round < 20; ++round) {
+    const Tolerance tolerance{1e-3, 1e-2, round % 2 == 0 ? 0 : 1e-3};
     const eval::Poison poison(DType::float32, rng());
     std::vector<float> expected(static_cast<std::size_t>(n)), actual(expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -97,10 +99,12 @@ TEST_CASE("judge kernels: the GPU compares as the processor does") {
       }
     }
     cuda::SharedMemory a(s.gpu, expected.size() * 4), e(s.gpu, expected.size() * 4), t(s.gpu, 4096);
+    cuda::SharedMemory work(s.gpu, s.kernels.workspace());
     REQUIRE(s.gpu.api().copy_to_device(a.address(), actual.data(), actual.size() * 4) == 0);
     REQUIRE(s.gpu.api().copy_to_device(e.address(), expected.data(), expected.size() * 4) == 0);
     s.kernels.clear(t.address());
-    s.kernels.compare(DType::float32, a.address(), e.address(), n, tolerance, poison.bits(), t.address());
+    s.kernels.compare(DType::float32, a.address(), e.address(), n, tolerance, poison.bits(), t.address(),
+                      work.address());
     cuda::JudgeKernels::Tally tally{};
     REQUIRE(s.gpu.api().copy_to_host(&tally, t.address(), sizeof tally) == 0);
     const eval::Difference device = cuda::JudgeKernels::difference(tally, n);
@@ -108,11 +112,89 @@ TEST_CASE("judge kernels: the GPU compares as the processor does") {
     CHECK(device.figures.wrong == host.figures.wrong);
     CHECK(device.figures.unwritten == host.figures.unwritten);
     CHECK(device.figures.not_finite == host.figures.not_finite);
+    CHECK(device.figures.outside_kernelbench == host.figures.outside_kernelbench);
     CHECK(device.first_wrong == host.first_wrong);
     CHECK(device.last_wrong == host.last_wrong);
     CHECK(device.figures.max_absolute == doctest::Approx(host.figures.max_absolute));
     CHECK(device.figures.max_relative == doctest::Approx(host.figures.max_relative));
   }
+}
+
+TEST_CASE(
+    "judge kernels: the GPU's spread of every real type is the processor's, also beside a large mean and infinities") {
+  if (gpu_test::evaluator() == nullptr) return;
+  const Station s;
+  cuda::SharedMemory t(s.gpu, 4096), work(s.gpu, s.kernels.workspace());
+  const auto spread = [&](DType type, const std::vector<unsigned char>& bytes, std::int64_t n) {
+    cuda::SharedMemory e(s.gpu, bytes.size());
+    REQUIRE(s.gpu.api().copy_to_device(e.address(), bytes.data(), bytes.size()) == 0);
+    s.kernels.clear(t.address());
+    s.kernels.compare(type, e.address(), e.address(), n, {0, 0, 1}, eval::Poison(type, 1).bits(), t.address(),
+                      work.address());
+    cuda::JudgeKernels::Tally tally{};
+    REQUIRE(s.gpu.api().copy_to_host(&tally, t.address(), sizeof tally) == 0);
+    CHECK(tally.wrong == 0);
+    return tally.spread;
+  };
+  for (const std::int64_t n : {1, 2, 255, 257, 100001, 1000003}) {
+    for (const DType type : {DType::float32, DType::float64, DType::float16, DType::bfloat16}) {
+      for (const double mean : {0.0, 100.0}) {
+        std::vector<unsigned char> bytes(static_cast<std::size_t>(n * size_of(type)));
+        tasks::draw_into({"x", {n}, type, {Kind::normal, mean, 2}}, 7, bytes.data());
+        const double host = eval::spread_of(type, bytes.data(), n);
+        CAPTURE(std::string(to_string(type)));
+        CAPTURE(n);
+        CHECK(spread(type, bytes, n) == doctest::Approx(host).epsilon(1e-9));
+        if (n > 1000) CHECK(host == doctest::Approx(2).epsilon(0.02));
+      }
+    }
+  }
+  std::vector<float> odd(5000, 3.0F);
+  for (std::size_t i = 0; i < odd.size(); i += 2) odd[i] = 1.0F;
+  odd[17] = std::numeric_limits<float>::infinity();
+  odd[18] = std::numeric_limits<float>::quiet_NaN();
+  std::vector<unsigned char> bytes(odd.size() * 4);
+  std::memcpy(bytes.data(), odd.data(), bytes.size());
+  CHECK(spread(DType::float32, bytes, 5000) == doctest::Approx(1).epsilon(1e-9));
+  CHECK(spread(DType::int32, bytes, 5000) == 0);
+}
+
+TEST_CASE("judge kernels: KernelBench's rule and integers are counted as the processor does") {
+  if (gpu_test::evaluator() == nullptr) return;
+  const Station s;
+  const auto same = [&](DType type, const auto& actual, const auto& expected) {
+    using T = typename std::decay_t<decltype(actual)>::value_type;
+    const std::size_t bytes = actual.size() * sizeof(T);
+    const auto n = static_cast<std::int64_t>(actual.size());
+    cuda::SharedMemory a(s.gpu, bytes), e(s.gpu, bytes), t(s.gpu, 4096), work(s.gpu, s.kernels.workspace());
+    REQUIRE(s.gpu.api().copy_to_device(a.address(), actual.data(), bytes) == 0);
+    REQUIRE(s.gpu.api().copy_to_device(e.address(), expected.data(), bytes) == 0);
+    const eval::Poison poison(type, 12345);
+    s.kernels.clear(t.address());
+    s.kernels.compare(type, a.address(), e.address(), n, {0, 0}, poison.bits(), t.address(), work.address());
+    cuda::JudgeKernels::Tally tally{};
+    REQUIRE(s.gpu.api().copy_to_host(&tally, t.address(), sizeof tally) == 0);
+    const eval::Difference device = cuda::JudgeKernels::difference(tally, n);
+    const eval::Difference host = eval::compare(type, actual.data(), expected.data(), n, {0, 0}, poison);
+    CHECK(device.figures == host.figures);
+    CHECK(host.figures.outside_kernelbench > 0);
+  };
+  Rng rng(11);
+  std::vector<double> e64(3000), a64(3000);
+  std::vector<std::int64_t> ei(3000), ai(3000);
+  std::vector<std::uint16_t> eh(3000), ah(3000);
+  for (std::size_t i = 0; i < e64.size(); ++i) {
+    e64[i] = rng.normal();
+    a64[i] = e64[i] * (1 + rng.uniform(-3e-4, 3e-4)) + rng.uniform(-1e-4, 1e-4);
+    ei[i] = static_cast<std::int64_t>(rng.below(30000));
+    ai[i] = ei[i] + static_cast<std::int64_t>(rng.below(4));
+    eh[i] = static_cast<std::uint16_t>(0x3c00 + rng.below(1024));  // float16 from 1 to 2
+    ah[i] = static_cast<std::uint16_t>(eh[i] + rng.below(40));
+  }
+  same(DType::float64, a64, e64);
+  same(DType::int64, ai, ei);
+  same(DType::float16, ah, eh);
+  same(DType::bfloat16, ah, eh);
 }
 
 TEST_CASE("judge kernels: a single byte beside an output is seen") {

@@ -176,8 +176,7 @@ class Judge {
       }
       if (!record) return true;  // the number of timed rounds depends on times, and nothing but times may
       if (!error) error = figures;
-      error->max_absolute = std::max(error->max_absolute, figures.max_absolute);
-      error->max_relative = std::max(error->max_relative, figures.max_relative);
+      eval::keep_worst(*error, figures);
       return true;
     }
 

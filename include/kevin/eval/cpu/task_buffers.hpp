@@ -95,8 +95,9 @@ class TaskBuffers {
                     "task " + task.id + ": the reference's output " + spec.name + " is not what the task declares");
       }
       const std::byte* actual = buffers_[first_output_ + i].data();
-      if (!figures && eval::certainly_right(spec.dtype, actual, e.data_ptr(), n, task.tolerance)) continue;
-      const eval::Difference d = eval::compare(spec.dtype, actual, e.data_ptr(), n, task.tolerance, poison_[i]);
+      const Tolerance tolerance = eval::resolved(task.tolerance, spec.dtype, e.data_ptr(), n);
+      if (!figures && eval::certainly_right(spec.dtype, actual, e.data_ptr(), n, tolerance)) continue;
+      const eval::Difference d = eval::compare(spec.dtype, actual, e.data_ptr(), n, tolerance, poison_[i]);
       eval::accumulate(sum, d.figures);
       if (d.figures.wrong > 0)
         text += (text.empty() ? "" : "\n") + eval::describe('`' + arguments[first_output_ + i].name + '`', d);

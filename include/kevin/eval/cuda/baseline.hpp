@@ -16,6 +16,7 @@
 #include "kevin/eval/cuda/station.hpp"
 #include "kevin/eval/cuda/task_buffers.hpp"
 #include "kevin/eval/memory_file.hpp"
+#include "kevin/tasks/tf32_guard.hpp"
 
 namespace kevin::cuda {
 
@@ -25,8 +26,12 @@ class Baseline {
  public:
   /// Keeps references. The GPU's context must be current. Throws Error(unsupported) for a graph with a LibTorch that
   /// does not tell its streams' handles (can_capture).
-  Baseline(const Station& station, const TaskBuffers& buffers, BaselineKind kind)
-      : station_(station), buffers_(buffers), kind_(kind), graphs_(kind == BaselineKind::eager ? 0 : buffers.sets()) {
+  Baseline(const Station& station, const TaskBuffers& buffers, BaselineKind kind, tasks::Tf32 tf32)
+      : station_(station),
+        buffers_(buffers),
+        kind_(kind),
+        tf32_(tf32),
+        graphs_(kind == BaselineKind::eager ? 0 : buffers.sets()) {
     if (kind == BaselineKind::eager) return;
     if (!can_capture()) throw Error(ErrorCode::unsupported, "a captured baseline needs LibTorch 2.4 or later");
     const c10::impl::VirtualGuardImpl guard(c10::DeviceType::CUDA);
@@ -43,14 +48,22 @@ class Baseline {
   /// Whether this LibTorch tells the handle of a stream.
   [[nodiscard]] static constexpr bool can_capture() noexcept { return has_handle<c10::Stream>(); }
 
-  /// One run on a set of buffers; milliseconds between the GPU's events around it. `flags`: one of protocol::Run's
-  /// cold, dirty, warm; and nothing. `expected` receives the outputs.
-  [[nodiscard]] double run(std::size_t set, std::uint64_t flags, std::vector<torch::Tensor>& expected) {
+  struct Run {
+    double milliseconds;  ///< between the GPU's events around it
+    bool late;            ///< as CallResult::late
+  };
+
+  /// One run on a set of buffers. `flags`: one of protocol::Run's cold, dirty, warm; and nothing. `head_start`:
+  /// microseconds for which the GPU is kept busy while the launches are queued. `expected` receives the outputs.
+  [[nodiscard]] Run run(std::size_t set, std::uint64_t flags, std::uint32_t head_start,
+                        std::vector<torch::Tensor>& expected) {
+    const tasks::Tf32Guard guard(tf32_);
     const DriverApi& api = station_.gpu.api();
     expected.clear();
     if (kind_ == BaselineKind::eager_graph) capture(set);
     const driver::Stream stream = kind_ == BaselineKind::eager ? nullptr : handle(*stream_);
     const SharedMemory& other = *station_.flush;
+    if (head_start != 0) station_.kernels.wait(head_start, stream);
     if ((flags & protocol::Run::cold) != 0) station_.kernels.evict(other.address(), other.bytes(), stream);
     if ((flags & protocol::Run::dirty) != 0)
       api.check(api.fill8(other.address(), 0, other.bytes(), stream), "evicting the L2 cache");
@@ -58,10 +71,11 @@ class Baseline {
     api.check(api.event_record(station_.events[0], stream), "cuEventRecord");
     if ((flags & protocol::Run::nothing) == 0) forward(set, stream, expected);
     api.check(api.event_record(station_.events[1], stream), "cuEventRecord");
+    const bool late = api.event_query(station_.events[0]) == driver::success;
     api.check(api.event_synchronize(station_.events[1]), "the reference");
     float ms = 0;
     api.check(api.event_elapsed(&ms, station_.events[0], station_.events[1]), "cuEventElapsedTime");
-    return static_cast<double>(ms);
+    return {static_cast<double>(ms), late};
   }
 
  private:
@@ -86,7 +100,7 @@ class Baseline {
 
   void forward(std::size_t set, driver::Stream stream, std::vector<torch::Tensor>& expected) {
     if (kind_ == BaselineKind::eager) {
-      expected = buffers_.expected(set);
+      expected = buffers_.forward(set);
       return;
     }
     const DriverApi& api = station_.gpu.api();
@@ -104,12 +118,12 @@ class Baseline {
     const c10::Stream before = guard.exchangeStream(*stream_);
     driver::Graph graph = nullptr;
     try {
-      for (int i = 0; i < 2; ++i) g.outputs = buffers_.expected(set);
+      for (int i = 0; i < 2; ++i) g.outputs = buffers_.forward(set);
       g.outputs.clear();
       api.check(api.synchronize(), "the reference");
       const driver::Stream stream = handle(*stream_);
       api.check(api.begin_capture(stream, 2), "cuStreamBeginCapture");
-      g.outputs = buffers_.expected(set);
+      g.outputs = buffers_.forward(set);
       api.check(api.end_capture(stream, &graph), "cuStreamEndCapture");
     } catch (...) {
       static_cast<void>(api.end_capture(handle(*stream_), &graph));
@@ -124,6 +138,7 @@ class Baseline {
   const Station& station_;
   const TaskBuffers& buffers_;
   BaselineKind kind_;
+  tasks::Tf32 tf32_;
   std::optional<c10::Stream> stream_;
   std::vector<Graph> graphs_;
 };

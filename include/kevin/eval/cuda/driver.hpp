@@ -64,6 +64,7 @@ class DriverApi {
     load(event_create, "cuEventCreate");
     load(event_destroy, "cuEventDestroy_v2");
     load(event_record, "cuEventRecord");
+    load(event_query, "cuEventQuery");
     load(event_synchronize, "cuEventSynchronize");
     load(event_elapsed, "cuEventElapsedTime");
     load(begin_capture, "cuStreamBeginCapture_v2");
@@ -142,6 +143,7 @@ class DriverApi {
   driver::Result (*event_create)(driver::Event*, unsigned) = nullptr;
   driver::Result (*event_destroy)(driver::Event) = nullptr;
   driver::Result (*event_record)(driver::Event, driver::Stream) = nullptr;
+  driver::Result (*event_query)(driver::Event) = nullptr;
   driver::Result (*event_synchronize)(driver::Event) = nullptr;
   driver::Result (*event_elapsed)(float*, driver::Event, driver::Event) = nullptr;
   driver::Result (*begin_capture)(driver::Stream, int) = nullptr;

@@ -19,6 +19,7 @@
 #include "kevin/eval/cuda/compiler.hpp"
 #include "kevin/eval/cuda/driver.hpp"
 #include "kevin/eval/cuda/judge.hpp"
+#include "kevin/eval/cuda/judge_source.hpp"
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/plan_header.hpp"
 #include "kevin/eval/cuda/runner_pool.hpp"

@@ -9,6 +9,7 @@
 
 #include "kevin/eval/timing.hpp"
 #include "kevin/refine/verdict.hpp"
+#include "kevin/tasks/tf32.hpp"
 
 namespace kevin::cuda {
 
@@ -23,7 +24,7 @@ enum class Protocol {
 /// The name that figures carry; its number changes when figures of two versions are not to be compared.
 [[nodiscard]] constexpr std::string_view name_of(Protocol p) noexcept {
   return p == Protocol::kevin
-             ? "kevin-gpu-2 (events, cold L2, plain launches, eager baseline, fresh inputs)"
+             ? "kevin-gpu-3 (events, cold L2, plain launches, eager baseline, fresh inputs)"
              : "kernelbench (events, cold L2 by writing, plain launches, eager baseline, one input set)";
 }
 
@@ -35,6 +36,8 @@ enum class BaselineKind {
 
 struct JudgeOptions {
   BaselineKind baseline = BaselineKind::eager;
+  /// What of TF32 the timed reference may use. What is expected is always computed in strict float32.
+  tasks::Tf32 baseline_tf32 = tasks::Tf32::none;
   bool variants = false;  ///< measure Judgement::variants too
   Protocol protocol = Protocol::kevin;
   std::int64_t trials = 3;  ///< runs that are checked before anything is timed; >= 1

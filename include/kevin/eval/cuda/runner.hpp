@@ -41,6 +41,7 @@ struct CallResult {
   protocol::Step step = protocol::Step::none;
   std::uint32_t detail = 0;
   double event_ms = 0;  ///< run: what the GPU's own clock says
+  bool late = false;    ///< run: the GPU came to the launches before all were queued, so it may have waited for them
   double wall_ms = 0;   ///< from asking to the answer
   eval::ExitStatus exit{};
 };
@@ -156,9 +157,13 @@ class Runner {
     return result;
   }
 
-  /// Runs the plan once on the buffers of `set`. `flags`: protocol::Run; `poison`: fills scratch memory before.
-  [[nodiscard]] CallResult run(std::size_t set, std::uint64_t flags, std::uint32_t poison, double limit_ms) {
-    return call({protocol::Kind::run, 0, set, flags, poison}, {}, limit_ms);
+  /// Runs the plan once on the buffers of `set`. `flags`: protocol::Run; `poison`: fills scratch memory before;
+  /// `head_start`: microseconds for which the GPU is kept busy while the launches are queued.
+  [[nodiscard]] CallResult run(std::size_t set, std::uint64_t flags, std::uint32_t poison, std::uint32_t head_start,
+                               double limit_ms) {
+    CallResult result = call({protocol::Kind::run, head_start, set, flags, poison}, {}, limit_ms);
+    result.late = result.end == End::done && result.detail != 0;
+    return result;
   }
 
   /// Gives it the judge's own kernels, `bytes` of cubin in `file`; once, before anything else. `shared`: bytes that a

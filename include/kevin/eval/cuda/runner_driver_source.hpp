@@ -53,6 +53,7 @@ int (*cuGraphDestroy)(void*);
 int (*cuGraphExecDestroy)(void*);
 int (*cuEventCreate)(void**, unsigned);
 int (*cuEventRecord)(void*, void*);
+int (*cuEventQuery)(void*);
 int (*cuEventElapsedTime)(float*, void*, void*);
 int (*cuTensorMapEncodeTiled)(void*, int, u32, void*, const u64*, const u64*, const u32*, const u32*, int, int, int, int);
 
@@ -88,7 +89,8 @@ void open_driver(int index) {
   get(cuStreamBeginCapture, "cuStreamBeginCapture_v2"); get(cuStreamEndCapture, "cuStreamEndCapture");
   get(cuGraphInstantiate, "cuGraphInstantiateWithFlags"); get(cuGraphUpload, "cuGraphUpload");
   get(cuGraphLaunch, "cuGraphLaunch"); get(cuGraphDestroy, "cuGraphDestroy"); get(cuGraphExecDestroy, "cuGraphExecDestroy");
-  get(cuEventCreate, "cuEventCreate"); get(cuEventRecord, "cuEventRecord"); get(cuEventElapsedTime, "cuEventElapsedTime");
+  get(cuEventCreate, "cuEventCreate"); get(cuEventRecord, "cuEventRecord"); get(cuEventQuery, "cuEventQuery");
+  get(cuEventElapsedTime, "cuEventElapsedTime");
   if (void* symbol = dlsym(library, "cuFuncGetParamInfo"))
     cuFuncGetParamInfo = reinterpret_cast<decltype(cuFuncGetParamInfo)>(symbol);
   if (void* symbol = dlsym(library, "cuTensorMapEncodeTiled"))

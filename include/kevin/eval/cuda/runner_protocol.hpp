@@ -15,7 +15,8 @@ enum class Kind : std::uint32_t {
   load = 2,     ///< descriptor {cubin}, a = its bytes, count = tags, mailbox {names, each ended by NUL}; load afresh
   plan = 3,     ///< a = tag of the stand-in addresses, count = the task's arguments; mailbox then holds the Book
   program = 4,  ///< mailbox {program, see encode_program}; ready the launches for every set
-  run = 5,      ///< a = set, b = Run flags, c = word to fill scratch memory with; one run of the plan, waited for
+  run = 5,      ///< a = set, b = Run flags, c = word to fill scratch memory with, count = head start in microseconds;
+                ///< one run of the plan, waited for
   reset = 6,    ///< forget the candidate, so that another one can have the process
   equip = 7,    ///< descriptor {cubin of the judge's kernels}, a = its bytes, b = bytes of the L2 cache, c =
                 ///< shared memory that a block can have, count = multiprocessors; once, before any candidate
@@ -62,8 +63,8 @@ struct Reply {
   Status status;
   std::int32_t code;
   Step step;
-  std::uint32_t detail;
-  double milliseconds;  ///< run: between the events around the launches
+  std::uint32_t detail;  ///< also of a run that went well: 1 = the GPU came to the launches before all were queued
+  double milliseconds;   ///< run: between the events around the launches
 };
 
 struct Buffer {

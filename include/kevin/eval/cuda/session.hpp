@@ -17,6 +17,7 @@
 #include "kevin/core/error.hpp"
 #include "kevin/core/random.hpp"
 #include "kevin/eval/cuda/baseline.hpp"
+#include "kevin/eval/cuda/head_start.hpp"
 #include "kevin/eval/cuda/judge_options.hpp"
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/runner_failure.hpp"
@@ -178,8 +179,8 @@ class Session {
   void settle() const { station_.gpu.api().check(station_.gpu.api().synchronize(), "drawing inputs"); }
 
   [[nodiscard]] bool launch(std::size_t set, std::uint64_t flags) {
-    if (!accept(runner_->run(set, flags, static_cast<std::uint32_t>(eval::secret_bits()), options_.launch_ms)))
-      return false;
+    const auto poison = static_cast<std::uint32_t>(eval::secret_bits());
+    if (!accept(runner_->run(set, flags, poison, head_start_.microseconds(), options_.launch_ms))) return false;
     result.candidate_ms += last_.event_ms;
     return true;
   }
@@ -200,8 +201,7 @@ class Session {
     }
     if (!record) return true;  // the number of timed rounds depends on times, and nothing but times may
     if (!error) error = found.figures;
-    error->max_absolute = std::max(error->max_absolute, found.figures.max_absolute);
-    error->max_relative = std::max(error->max_relative, found.figures.max_relative);
+    eval::keep_worst(*error, found.figures);
     return true;
   }
 
@@ -213,15 +213,17 @@ class Session {
 
   /// One timed run of the reference.
   [[nodiscard]] double time_baseline(std::size_t set, std::vector<torch::Tensor>& expected) {
-    const double ms = baseline_->run(set, eviction(), expected);
-    result.baseline_ms += ms;
-    return ms;
+    const Baseline::Run run = baseline_->run(set, eviction(), head_start_.microseconds(), expected);
+    result.baseline_ms += run.milliseconds;
+    head_start_.saw(run.late);
+    return run.milliseconds;
   }
 
   /// One timed run of the candidate. Its module's own variables have been reset before the first.
   [[nodiscard]] bool time_candidate(std::size_t set, double& ms) {
     if (!launch(set, eviction())) return false;
     ms = last_.event_ms;
+    head_start_.saw(last_.late);
     beside_.push_back(last_.wall_ms - last_.event_ms);
     return true;
   }
@@ -232,7 +234,7 @@ class Session {
     // Afresh: what the module kept from the checked runs is gone.
     if (!accept(runner_->load(image_->get(), image_bytes_, *tags_, options_.start_ms))) return;
     if (!accept(runner_->program(plan_, figures_, options_.start_ms))) return;
-    baseline_.emplace(station_, *buffers_, options_.baseline);
+    baseline_.emplace(station_, *buffers_, options_.baseline, options_.baseline_tf32);
     const bool fresh = options_.protocol == Protocol::kevin;
     Rng order(eval::secret_bits());
     std::vector<double> candidate;
@@ -241,8 +243,6 @@ class Session {
     double overhead = 0;
     bool candidate_first = false;
     const std::size_t sets = fresh ? buffers_->sets() : 1;
-    if (!measure_floor()) return;
-    const double floor = fresh ? result.floor_ms : 0;
     for (std::int64_t round = -1;; ++round) {  // round -1 warms up both sides and is not counted
       if (!candidate.empty() && eval::milliseconds(eval::WallClock::now() - start_) >= options_.evaluation_ms) break;
       if (candidate.empty() && !in_time()) return;
@@ -265,6 +265,8 @@ class Session {
       if (!both(candidate_first) || !both(!candidate_first)) return;
       const bool last = !fresh && static_cast<std::int64_t>(candidate.size()) + 1 >= options_.timing.max_rounds;
       for (std::size_t s = 0; s < sets && (fresh || last); ++s) {
+        // what is expected is strict float32, whatever was timed
+        if (options_.baseline_tf32 != tasks::Tf32::none) expected[s] = buffers_->expected(s);
         if (check(s, expected[s], false)) continue;
         result.verdict.flags.emplace_back("failed_while_timed");
         return;
@@ -273,7 +275,13 @@ class Session {
       for (std::size_t s = 0; s < sets; ++s) inside += ours[s] + theirs[s];
       spent += inside;
       overhead += eval::milliseconds(eval::WallClock::now() - begin) - inside;
-      if (round < 0) continue;
+      if (round < 0 && fresh) head_start_ = HeadStart();
+      const bool counts = round >= 0 && head_start_.end_round();
+      if (!counts) {
+        if (!measure_floor()) return;  // with the head start that the next round has
+        continue;
+      }
+      const double floor = fresh ? result.floor_ms : 0;
       for (std::size_t s = 0; s < sets; ++s) {
         candidate.push_back(std::max(ours[s] - floor, resolution_ms));
         baseline.push_back(std::max(theirs[s] - floor, resolution_ms));
@@ -286,6 +294,7 @@ class Session {
     Verdict& v = result.verdict;
     compare_clocks(candidate);
     v.speedup = v.baseline->median_ms / v.candidate->median_ms;
+    if (head_start_.gave_up()) v.flags.emplace_back("late_launches");
     if (v.candidate->samples < 6) v.flags.emplace_back("few_samples");
     const auto wide = [](const Timing& t) { return t.high_ms - t.low_ms > 0.2 * t.median_ms; };
     if (wide(*v.candidate) || wide(*v.baseline)) v.flags.emplace_back("unsteady_times");
@@ -303,10 +312,14 @@ class Session {
   /// given more than their due, and a candidate that stretches its own side's gains nothing.
   [[nodiscard]] bool measure_floor() {
     result.floor_ms = std::numeric_limits<double>::infinity();
+    beside_.clear();
+    beside_nothing_.clear();
     std::vector<torch::Tensor> none;
     for (int i = -1; i < 7; ++i) {
-      const double theirs = baseline_->run(0, protocol::Run::nothing | eviction(), none);
-      if (!accept(runner_->run(0, protocol::Run::nothing | eviction(), 0, options_.launch_ms))) return false;
+      const std::uint32_t head_start = head_start_.microseconds();
+      const double theirs = baseline_->run(0, protocol::Run::nothing | eviction(), head_start, none).milliseconds;
+      if (!accept(runner_->run(0, protocol::Run::nothing | eviction(), 0, head_start, options_.launch_ms)))
+        return false;
       if (i < 0) continue;
       result.floor_ms = std::min({result.floor_ms, theirs, last_.event_ms});
       beside_nothing_.push_back(last_.wall_ms - last_.event_ms);
@@ -342,7 +355,7 @@ class Session {
       std::vector<double> times;
       std::vector<torch::Tensor> expected;
       for (int i = -1; i < samples; ++i) {
-        const double ms = baseline.run(0, flags, expected);
+        const double ms = baseline.run(0, flags, head_start_.microseconds(), expected).milliseconds;
         if (i >= 0) times.push_back(std::max(ms - floor, resolution_ms));
       }
       into = eval::summarize(times);
@@ -355,10 +368,10 @@ class Session {
       return;
     }
     if (!check(0, buffers_->expected(0), false)) return;
-    Baseline eager(station_, *buffers_, BaselineKind::eager);
+    Baseline eager(station_, *buffers_, BaselineKind::eager, options_.baseline_tf32);
     reference(eager, Run::warm, v.eager_warm);
     if (!Baseline::can_capture()) return;
-    Baseline captured(station_, *buffers_, BaselineKind::eager_graph);
+    Baseline captured(station_, *buffers_, BaselineKind::eager_graph, options_.baseline_tf32);
     reference(captured, Run::cold, v.eager_graph);
   }
 
@@ -378,6 +391,7 @@ class Session {
   std::size_t image_bytes_ = 0;
   const std::vector<std::string>* tags_ = nullptr;
   std::optional<Baseline> baseline_;
+  HeadStart head_start_ = HeadStart::none();
   LaunchPlan plan_;
   std::vector<protocol::KernelFigures> figures_;
   std::vector<double> beside_;  ///< of each timed run: time from asking to answer that is not between the events

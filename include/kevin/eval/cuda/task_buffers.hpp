@@ -20,6 +20,7 @@
 #include "kevin/refine/signature.hpp"
 #include "kevin/refine/task.hpp"
 #include "kevin/tasks/reference.hpp"
+#include "kevin/tasks/tf32_guard.hpp"
 
 namespace kevin::cuda {
 
@@ -42,7 +43,7 @@ class TaskBuffers {
                                             std::to_string(protocol::max_buffers));
     }
     first_output_ = task.inputs.size() + task.parameters.size();
-    tally_ = pool_.take(task.outputs.size() * sizeof(JudgeKernels::Tally));
+    tally_ = pool_.take(task.outputs.size() * sizeof(JudgeKernels::Tally) + kernels.workspace());
     for (std::size_t i = 0; i < sets * specs_.size(); ++i) {
       const TensorSpec& s = *specs_[i % specs_.size()];
       const std::size_t bytes = static_cast<std::size_t>(element_count(s.shape) * size_of(s.dtype));
@@ -134,8 +135,14 @@ class TaskBuffers {
     }
   }
 
-  /// The reference's outputs for a set, in memory of the judge's own. Queued.
+  /// The reference's outputs for a set, in strict float32, in memory of the judge's own. Queued.
   [[nodiscard]] std::vector<torch::Tensor> expected(std::size_t set) const {
+    const tasks::Tf32Guard strict(tasks::Tf32::none);
+    return forward(set);
+  }
+
+  /// The same as precise as LibTorch is set to be.
+  [[nodiscard]] std::vector<torch::Tensor> forward(std::size_t set) const {
     std::vector<torch::Tensor> inputs;
     std::vector<torch::Tensor> parameters;
     for (std::size_t i = 0; i < first_output_; ++i)
@@ -174,7 +181,7 @@ class TaskBuffers {
       kernels_.around(b.memory->address(), b.offset, word, tally_at(i));
       kernels_.around(b.memory->address() + end, b.memory->bytes() - end, word, tally_at(i));
       kernels_.compare(s.dtype, b.start(), reinterpret_cast<driver::DevicePointer>(kept.back().data_ptr()),
-                       element_count(s.shape), task.tolerance, poison_[set][i].bits(), tally_at(i));
+                       element_count(s.shape), task.tolerance, poison_[set][i].bits(), tally_at(i), tally_at(outputs));
     }
     std::vector<JudgeKernels::Tally> tallies(outputs);
     gpu_.api().check(gpu_.api().copy_to_host(tallies.data(), tally_->address(), outputs * sizeof tallies[0]),
@@ -224,7 +231,7 @@ class TaskBuffers {
   std::size_t first_output_ = 0;
   std::vector<Buffer> buffers_;  // set after set
   std::vector<std::vector<eval::Poison>> poison_;
-  std::unique_ptr<SharedMemory> tally_;
+  std::unique_ptr<SharedMemory> tally_;  // one for each output, then the workspace of comparing
 };
 
 }  // namespace kevin::cuda
