@@ -162,6 +162,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/eval/cuda/judge.hpp
   include/kevin/eval/cuda/session.hpp
   include/kevin/eval/cuda/task_buffers.hpp
+  include/kevin/tasks/archive_check.hpp
   include/kevin/tasks/data/kernelbench_l1.inc
   include/kevin/tasks/data/kernelbench_l2.inc
   include/kevin/tasks/data/kevin_small.inc

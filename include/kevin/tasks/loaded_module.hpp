@@ -5,6 +5,7 @@
 #include <exception>
 #include <fstream>
 #include <istream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "kevin/core/error.hpp"
+#include "kevin/tasks/archive_check.hpp"
 #include "kevin/tasks/module_parts.hpp"
 #include "kevin/tasks/program.hpp"
 #include "kevin/tasks/torch.hpp"
@@ -30,7 +32,8 @@ namespace kevin::tasks {
 /// the operations as written, one after the other, as in eager PyTorch. A call runs where its operands are; for a GPU
 /// the archive's other tensors are copied there once.
 ///
-/// An archive is a program that runs in this process: load none that you do not trust.
+/// An archive is a program that runs in this process: load none that you do not trust. Damage is found by checksums
+/// before LibTorch reads it, but an archive made to harm may crash LibTorch or do worse.
 class LoadedModule {
  public:
   /// `training`: in training mode instead of evaluation mode. Error(not_found) when the file cannot be read,
@@ -42,8 +45,14 @@ class LoadedModule {
                                             "; its path is taken from the folder of the task file");
     }
     try {
-      archive_ = load(stream, c10::Device(c10::kCPU));
+      std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+      if (const std::string damage = detail::zip_damage(bytes); !damage.empty())
+        throw Error(ErrorCode::bad_input, detail::quote(file) + ' ' + damage + "; write it with torch.jit.save");
+      std::istringstream whole(std::move(bytes));
+      archive_ = load(whole, c10::Device(c10::kCPU));
       tensors_ = detail::module_tensors(archive_._ivalue());
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception& e) {
       throw Error(
           detail::says_out_of_memory(e) ? ErrorCode::resource : ErrorCode::bad_input,
