@@ -196,6 +196,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/operations/reduction.hpp
   include/kevin/tasks/operations/shape.hpp
   include/kevin/tasks/program.hpp
+  include/kevin/tasks/pytorch_draw.hpp
   include/kevin/tasks/reference.hpp
   include/kevin/tasks/reference_cache.hpp
   include/kevin/tasks/spec_check.hpp

@@ -89,6 +89,7 @@ class Reference {
     for (const Graph::Step& step : graph_.steps()) {
       operands.clear();
       for (std::size_t o : step.operands) operands.push_back(o == Graph::absent ? &undefined : &values[o]);
+      if (operands.empty()) operands.push_back(&values[0]);  // tells a step that has none where to make its result
       values[step.result] = run(step, operands);
       for (std::size_t v : step.last_use) values[v].reset();
     }
@@ -146,7 +147,8 @@ class Reference {
     } catch (const std::exception& e) {  // c10::Error, or what a backend of LibTorch throws
       const std::string_view text = e.what();
       const bool memory = dynamic_cast<const std::bad_alloc*>(&e) != nullptr ||
-                          text.find("not enough memory") != std::string_view::npos;
+                          text.find("not enough memory") != std::string_view::npos ||
+                          text.find("out of memory") != std::string_view::npos;
       const std::string place =
           "task " + detail::quote(task_.id) + ": ops[" + std::to_string(&step - graph_.steps().data()) + "] (" +
           detail::quote(step.operation->name) + "): LibTorch says: " + std::string(text.substr(0, text.find('\n')));

@@ -146,7 +146,11 @@ namespace detail {
             return {a.integers("shape"), DType::float32};
           },
           .bind = [](const Infos&, const Arguments& a) -> Kernel {
-            return [shape = a.integers("shape")](Operands) { return torch::zeros(shape, torch::kFloat32); };
+            return [shape = a.integers("shape")](Operands in) {  // of which the first only says on which device
+              torch::TensorOptions options(torch::kFloat32);
+              if (!in.empty()) options = options.device(in[0]->device());
+              return torch::zeros(shape, options);
+            };
           }};
 }
 
