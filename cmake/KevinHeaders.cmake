@@ -140,6 +140,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp
   include/kevin/eval/toolchain.hpp
+  include/kevin/tasks/tensor_archive.hpp
   include/kevin/tasks/tf32.hpp
 )
 set(KEVIN_TORCH_HEADERS
