@@ -164,9 +164,11 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/eval/cuda/session.hpp
   include/kevin/eval/cuda/task_buffers.hpp
   include/kevin/tasks/archive_check.hpp
+  include/kevin/tasks/cost.hpp
   include/kevin/tasks/data/kernelbench_l1.inc
   include/kevin/tasks/data/kernelbench_l2.inc
   include/kevin/tasks/data/kevin_small.inc
+  include/kevin/tasks/device_peaks.hpp
   include/kevin/tasks/draw.hpp
   include/kevin/tasks/function_task.hpp
   include/kevin/tasks/generator.hpp
@@ -209,5 +211,6 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/task_reading.hpp
   include/kevin/tasks/tf32_guard.hpp
   include/kevin/tasks/torch.hpp
+  include/kevin/tasks/work.hpp
   include/kevin/torch.hpp
 )
