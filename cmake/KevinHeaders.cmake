@@ -168,7 +168,6 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/data/kernelbench_l1.inc
   include/kevin/tasks/data/kernelbench_l2.inc
   include/kevin/tasks/data/kevin_small.inc
-  include/kevin/tasks/device_peaks.hpp
   include/kevin/tasks/draw.hpp
   include/kevin/tasks/function_task.hpp
   include/kevin/tasks/generator.hpp
@@ -184,6 +183,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/inferred_outputs.hpp
   include/kevin/tasks/json_fields.hpp
   include/kevin/tasks/loaded_module.hpp
+  include/kevin/tasks/measured_peaks.hpp
   include/kevin/tasks/module_code.hpp
   include/kevin/tasks/module_parts.hpp
   include/kevin/tasks/module_task.hpp

@@ -10,7 +10,7 @@
 
 using kevin::tasks::Cost;
 using kevin::tasks::cost_of;
-using kevin::tasks::DevicePeaks;
+using kevin::tasks::MeasuredPeaks;
 using kevin::tasks::speed_of_light;
 
 namespace {
@@ -133,13 +133,13 @@ TEST_CASE("full-shape figures of known tasks") {
 }
 
 TEST_CASE("the speed of light is the slower of moving bytes and doing products") {
-  const DevicePeaks peaks{.device = "d",
-                          .measured = "m",
-                          .bytes_per_s = 1e12,
-                          .cache_bytes = 1e6,
-                          .float32_per_s = 1e13,
-                          .matrix_per_s = 1e14,
-                          .transcendental_per_s = 1e12};
+  const MeasuredPeaks peaks{.device = "d",
+                            .measured = "m",
+                            .bytes_per_s = 1e12,
+                            .cache_bytes = 1e6,
+                            .float32_per_s = 1e13,
+                            .matrix_per_s = 1e14,
+                            .transcendental_per_s = 1e12};
   Cost c{.input_bytes = 3e9, .parameter_bytes = 1e9, .output_bytes = 2e9 + 1e6, .work = {}, .products_needed = true};
   CHECK(speed_of_light(c, peaks).memory_ms == doctest::Approx(6));
   CHECK(speed_of_light(c, peaks).ms() == doctest::Approx(6));

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kevin/refine/task.hpp"
-#include "kevin/tasks/device_peaks.hpp"
 #include "kevin/tasks/graph.hpp"
+#include "kevin/tasks/measured_peaks.hpp"
 #include "kevin/tasks/operation.hpp"
 #include "kevin/tasks/work.hpp"
 
@@ -150,7 +150,7 @@ struct SpeedOfLight {
   [[nodiscard]] double ms() const noexcept { return std::max(memory_ms, products_ms); }
 };
 
-[[nodiscard]] inline SpeedOfLight speed_of_light(const Cost& cost, const DevicePeaks& peaks) {
+[[nodiscard]] inline SpeedOfLight speed_of_light(const Cost& cost, const MeasuredPeaks& peaks) {
   const double written = std::max(0.0, cost.output_bytes - peaks.cache_bytes);
   SpeedOfLight bound;
   bound.memory_ms = 1e3 * (cost.input_bytes + cost.parameter_bytes + written) / peaks.bytes_per_s;

@@ -1,5 +1,5 @@
-#ifndef KEVIN_TASKS_DEVICE_PEAKS_HPP
-#define KEVIN_TASKS_DEVICE_PEAKS_HPP
+#ifndef KEVIN_TASKS_MEASURED_PEAKS_HPP
+#define KEVIN_TASKS_MEASURED_PEAKS_HPP
 
 #include <cmath>
 #include <fstream>
@@ -16,7 +16,7 @@ namespace kevin::tasks {
 
 /// What a device can do at most, as measured once by a micro-benchmark (benchmarks/cuda_peaks.cpp), not as a data
 /// sheet says. A multiply-add counts as one.
-struct DevicePeaks {
+struct MeasuredPeaks {
   std::string device;               ///< "NVIDIA H200"
   std::string measured;             ///< by what, and when
   double bytes_per_s = 0;           ///< reading the device's memory
@@ -24,12 +24,12 @@ struct DevicePeaks {
   double float32_per_s = 0;         ///< float32 multiply-adds of the ordinary units
   double matrix_per_s = 0;          ///< multiply-adds of float16 by the matrix units
   double transcendental_per_s = 0;  ///< exp of float32
-  friend bool operator==(const DevicePeaks&, const DevicePeaks&) = default;
+  friend bool operator==(const MeasuredPeaks&, const MeasuredPeaks&) = default;
 };
 
 /// Reads {"schema": "kevin.peaks/1", "device": ..., "measured": ..., "bytes_per_s": ..., ...}, all keys needed and no
 /// others, all figures above 0. Error(bad_input) names the place after `where`.
-[[nodiscard]] inline DevicePeaks parse_peaks(std::string_view text, const std::string& where) {
+[[nodiscard]] inline MeasuredPeaks parse_peaks(std::string_view text, const std::string& where) {
   try {
     const nlohmann::json json = detail::parse_strictly(text);
     const detail::Field file(json, "");
@@ -55,7 +55,7 @@ struct DevicePeaks {
 }
 
 /// The JSON that parse_peaks reads, on one line.
-[[nodiscard]] inline std::string write_peaks(const DevicePeaks& p) {
+[[nodiscard]] inline std::string write_peaks(const MeasuredPeaks& p) {
   const nlohmann::ordered_json json{{"schema", "kevin.peaks/1"},      {"device", p.device},
                                     {"measured", p.measured},         {"bytes_per_s", p.bytes_per_s},
                                     {"cache_bytes", p.cache_bytes},   {"float32_per_s", p.float32_per_s},
@@ -64,7 +64,7 @@ struct DevicePeaks {
 }
 
 /// Error(not_found) when the file cannot be read.
-[[nodiscard]] inline DevicePeaks load_peaks(const std::string& path) {
+[[nodiscard]] inline MeasuredPeaks load_peaks(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file || file.peek() == std::ifstream::traits_type::eof())
     throw Error(ErrorCode::not_found, "cannot read " + path + "; benchmarks/cuda_peaks writes such a file");
@@ -73,4 +73,4 @@ struct DevicePeaks {
 
 }  // namespace kevin::tasks
 
-#endif  // KEVIN_TASKS_DEVICE_PEAKS_HPP
+#endif  // KEVIN_TASKS_MEASURED_PEAKS_HPP

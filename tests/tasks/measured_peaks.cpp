@@ -1,24 +1,24 @@
-#include "kevin/tasks/device_peaks.hpp"
+#include "kevin/tasks/measured_peaks.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
 using kevin::Error;
-using kevin::tasks::DevicePeaks;
 using kevin::tasks::load_peaks;
+using kevin::tasks::MeasuredPeaks;
 using kevin::tasks::parse_peaks;
 using kevin::tasks::write_peaks;
 
 namespace {
 
-const DevicePeaks peaks{.device = "a device",
-                        .measured = "by a test",
-                        .bytes_per_s = 4e12,
-                        .cache_bytes = 6e7,
-                        .float32_per_s = 3e13,
-                        .matrix_per_s = 4e14,
-                        .transcendental_per_s = 4e12};
+const MeasuredPeaks peaks{.device = "a device",
+                          .measured = "by a test",
+                          .bytes_per_s = 4e12,
+                          .cache_bytes = 6e7,
+                          .float32_per_s = 3e13,
+                          .matrix_per_s = 4e14,
+                          .transcendental_per_s = 4e12};
 
 std::string with(const std::string& from, const std::string& to) {
   std::string text = write_peaks(peaks);
