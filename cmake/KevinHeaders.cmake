@@ -140,7 +140,6 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/timing.hpp
   include/kevin/eval/timing_thread.hpp
   include/kevin/eval/toolchain.hpp
-  include/kevin/tasks/tensor_archive.hpp
   include/kevin/tasks/tf32.hpp
 )
 set(KEVIN_TORCH_HEADERS
@@ -210,6 +209,7 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/task_json.hpp
   include/kevin/tasks/task_reading.hpp
   include/kevin/tasks/tf32_guard.hpp
+  include/kevin/tasks/tensor_archive.hpp
   include/kevin/tasks/torch.hpp
   include/kevin/tasks/work.hpp
   include/kevin/torch.hpp

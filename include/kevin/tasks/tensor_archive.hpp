@@ -14,6 +14,7 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/refine/task.hpp"
+#include "kevin/tasks/archive_check.hpp"
 #include "kevin/tasks/nearest.hpp"
 #include "kevin/tasks/operation.hpp"
 #include "kevin/tasks/program.hpp"
@@ -38,6 +39,8 @@ using NamedTensors = std::map<std::string, torch::Tensor>;
   };
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (bytes.size() < 4 || std::string_view(bytes.data(), 2) != "PK") fail("is no archive of PyTorch 1.6 or later");
+  if (const std::string damage = detail::zip_damage({bytes.data(), bytes.size()}); !damage.empty())
+    fail("is damaged: " + damage);
   NamedTensors tensors;
   try {
     const torch::IValue value = torch::pickle_load(bytes);
