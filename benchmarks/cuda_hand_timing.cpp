@@ -16,6 +16,7 @@
 #include "kevin/eval/cuda/device_memory.hpp"
 #include "kevin/eval/cuda/driver.hpp"
 #include "kevin/eval/cuda/judge_kernels.hpp"
+#include "kevin/eval/cuda/judge_source.hpp"
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/plan_header.hpp"
 
