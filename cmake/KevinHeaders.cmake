@@ -107,6 +107,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/kernel_resources.hpp
   include/kevin/eval/cuda/leading_includes.hpp
   include/kevin/eval/cuda/nvrtc.hpp
+  include/kevin/eval/cuda/peaks.hpp
   include/kevin/eval/cuda/plan.hpp
   include/kevin/eval/cuda/plan_header.hpp
   include/kevin/eval/cuda/runner.hpp
@@ -182,7 +183,6 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/inferred_outputs.hpp
   include/kevin/tasks/json_fields.hpp
   include/kevin/tasks/loaded_module.hpp
-  include/kevin/tasks/measured_peaks.hpp
   include/kevin/tasks/module_code.hpp
   include/kevin/tasks/module_parts.hpp
   include/kevin/tasks/module_task.hpp
@@ -197,6 +197,8 @@ set(KEVIN_TORCH_HEADERS
   include/kevin/tasks/operations/pooling.hpp
   include/kevin/tasks/operations/reduction.hpp
   include/kevin/tasks/operations/shape.hpp
+  include/kevin/tasks/peaks.hpp
+  include/kevin/tasks/peaks_json.hpp
   include/kevin/tasks/program.hpp
   include/kevin/tasks/pytorch_draw.hpp
   include/kevin/tasks/reference.hpp

@@ -127,6 +127,9 @@ void print_table(const kevin::Task& task, const Judged& judged, const kevin::Sco
   if (v.candidate) print_timing("candidate", *v.candidate);
   if (v.baseline) print_timing("baseline", *v.baseline);
   if (v.speedup) row("speedup") << std::fixed << std::setprecision(3) << *v.speedup << "x\n";
+  if (v.speed_of_light_ms && v.candidate)
+    row("light") << std::setprecision(1) << 100 * *v.speed_of_light_ms / v.candidate->median_ms
+                 << " % of the speed of light, which is " << std::setprecision(4) << *v.speed_of_light_ms << " ms\n";
   if (v.reason != "not_run") {
     row("score") << std::fixed << std::setprecision(3) << score.value;
     for (const auto& p : score.parts) std::cout << "  " << p.name << ' ' << p.value;

@@ -3,7 +3,7 @@
 #include <kevin/kevin.hpp>
 #include <kevin/tasks/cost.hpp>
 #include <kevin/tasks/generator.hpp>
-#include <kevin/tasks/measured_peaks.hpp>
+#include <kevin/tasks/peaks_json.hpp>
 #include <kevin/tasks/suite.hpp>
 #include <kevin/tasks/task_json.hpp>
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "kevin/core/error.hpp"
-#include "kevin/tasks/measured_peaks.hpp"
+#include "kevin/tasks/peaks_json.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {

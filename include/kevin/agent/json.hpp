@@ -64,6 +64,7 @@ inline void to_json(nlohmann::json& j, const Verdict& v) {
        {"candidate", optional(v.candidate)},
        {"baseline", optional(v.baseline)},
        {"speedup", v.speedup ? json_number(*v.speedup) : nlohmann::json()},
+       {"speed_of_light_ms", v.speed_of_light_ms ? json_number(*v.speed_of_light_ms) : nlohmann::json()},
        {"flags", v.flags},
        {"compile_ms", json_number(v.compile_ms)},
        {"evaluate_ms", json_number(v.evaluate_ms)},

@@ -32,9 +32,10 @@ class DeterministicTimes {
     v.candidate.reset();
     v.baseline.reset();
     v.speedup.reset();
-    constexpr std::string_view on_the_measurement[] = {"unsteady_times",    "few_samples", "below_clock_resolution",
-                                                       "late_launches",     "throttled",   "clocks_disagree",
-                                                       "faster_than_memory"};
+    v.speed_of_light_ms.reset();
+    constexpr std::string_view on_the_measurement[] = {"unsteady_times",   "few_samples", "below_clock_resolution",
+                                                       "late_launches",    "throttled",   "clocks_disagree",
+                                                       "faster_than_light"};
     v.flags.erase(std::remove_if(v.flags.begin(), v.flags.end(),
                                  [&](const std::string& flag) {
                                    return std::ranges::find(on_the_measurement, flag) != std::end(on_the_measurement);

@@ -76,9 +76,11 @@ struct Verdict {
   std::optional<Timing> candidate;    ///< set when timed
   std::optional<Timing> baseline;     ///< the reference, timed in the same session, interleaved
   std::optional<double> speedup;      ///< baseline time / candidate time; set when both were timed
-  std::vector<std::string> flags;     ///< remarks that do not change the stage
-  double compile_ms = 0;              ///< time spent compiling; 0 when compile_cached
-  double evaluate_ms = 0;             ///< everything else
+  /// Below which no kernel for this task can stay on this device (tasks/cost.hpp); set when timed and known.
+  std::optional<double> speed_of_light_ms;
+  std::vector<std::string> flags;  ///< remarks that do not change the stage
+  double compile_ms = 0;           ///< time spent compiling; 0 when compile_cached
+  double evaluate_ms = 0;          ///< everything else
   bool compile_cached = false;
 
   [[nodiscard]] bool correct() const noexcept { return stage == Stage::correct; }

@@ -11,8 +11,8 @@
 
 #include "kevin/refine/task.hpp"
 #include "kevin/tasks/graph.hpp"
-#include "kevin/tasks/measured_peaks.hpp"
 #include "kevin/tasks/operation.hpp"
+#include "kevin/tasks/peaks.hpp"
 #include "kevin/tasks/work.hpp"
 
 namespace kevin::tasks {

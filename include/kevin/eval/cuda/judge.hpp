@@ -9,6 +9,7 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/eval/cuda/judge_options.hpp"
+#include "kevin/eval/cuda/peaks.hpp"
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/session.hpp"
 #include "kevin/eval/cuda/station.hpp"
@@ -29,7 +30,9 @@ namespace kevin::cuda {
 class Judge {
  public:
   /// Keeps a reference to `station`, which must outlive it.
-  Judge(Station& station, JudgeOptions options) : station_(station), options_(options) {}
+  Judge(Station& station, JudgeOptions options) : station_(station), options_(std::move(options)) {
+    if (!options_.peaks) options_.peaks = peaks_of(station.gpu);
+  }
   ~Judge() { station_.runners.retire(std::move(kept_)); }
   Judge(const Judge&) = delete;
   Judge& operator=(const Judge&) = delete;

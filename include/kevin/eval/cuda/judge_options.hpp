@@ -9,6 +9,7 @@
 
 #include "kevin/eval/timing.hpp"
 #include "kevin/refine/verdict.hpp"
+#include "kevin/tasks/peaks.hpp"
 #include "kevin/tasks/tf32.hpp"
 
 namespace kevin::cuda {
@@ -50,6 +51,8 @@ struct JudgeOptions {
   double evaluation_ms = 60'000;                   ///< after this no further run is begun
   std::uint64_t scratch = std::uint64_t{8} << 30;  ///< bytes of scratch memory that a plan may ask for in all
   bool measure_time = true;                        ///< false: only correctness
+  /// Of the GPU, for Verdict::speed_of_light_ms; by default what peaks_of(gpu) knows (eval/cuda/peaks.hpp).
+  std::optional<tasks::MeasuredPeaks> peaks{};
   eval::StoppingRule timing{.min_rounds = 10, .max_rounds = 50, .width = 0.02, .budget_ms = 100, .overhead_ms = 25};
 };
 
@@ -82,7 +85,6 @@ struct Judgement {
   double candidate_ms = 0;  ///< inside the candidate's launches, all of them
   double baseline_ms = 0;   ///< inside the timed runs of the reference
   double floor_ms = 0;      ///< what the clock shows for an empty plan; taken off each sample in kevin's protocol
-  std::uint64_t bytes = 0;  ///< of all arguments: what has to pass through memory at least once
   std::vector<LaunchFigures> kernels;
   Variants variants;  ///< with JudgeOptions::variants
 };

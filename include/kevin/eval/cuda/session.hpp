@@ -27,6 +27,7 @@
 #include "kevin/eval/timing.hpp"
 #include "kevin/refine/signature.hpp"
 #include "kevin/refine/verdict.hpp"
+#include "kevin/tasks/cost.hpp"
 #include "kevin/tasks/reference.hpp"
 
 namespace kevin::cuda {
@@ -121,6 +122,7 @@ class Session {
     v.candidate.reset();
     v.baseline.reset();
     v.speedup.reset();
+    v.speed_of_light_ms.reset();
   }
 
   void lap(double& into) {
@@ -298,12 +300,11 @@ class Session {
     if (v.candidate->samples < 6) v.flags.emplace_back("few_samples");
     const auto wide = [](const Timing& t) { return t.high_ms - t.low_ms > 0.2 * t.median_ms; };
     if (wide(*v.candidate) || wide(*v.baseline)) v.flags.emplace_back("unsteady_times");
-    std::uint64_t bytes = 0;
-    for (const std::uint64_t b : buffers_->sizes()) bytes += b;
-    result.bytes = bytes;
-    if (station_.peak_bytes_per_ms > 0 &&
-        v.candidate->median_ms < 0.9 * static_cast<double>(bytes) / station_.peak_bytes_per_ms)
-      v.flags.emplace_back("faster_than_memory");
+    if (options_.peaks) {
+      const tasks::Cost cost = tasks::cost_of(reference_.task(), reference_.graph());
+      v.speed_of_light_ms = tasks::speed_of_light(cost, *options_.peaks).ms();
+      if (v.candidate->median_ms < 0.9 * *v.speed_of_light_ms) v.flags.emplace_back("faster_than_light");
+    }
     if (station_.throttle.throttled()) v.flags.emplace_back("throttled");
     if (options_.variants) measure_variants();
   }

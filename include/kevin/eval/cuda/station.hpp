@@ -36,8 +36,6 @@ struct Station {
         exclusive(*mutex_) {
     flush = memory.take(2 * l2_bytes);
     for (driver::Event& e : events) gpu.api().check(gpu.api().event_create(&e, 0), "cuEventCreate");
-    const double clock = 1e3 * gpu.attribute(driver::memory_clock_khz);
-    peak_bytes_per_ms = 2 * clock * gpu.attribute(driver::memory_bus_bits) / 8 / 1000;
   }
   ~Station() {
     for (driver::Event e : events) static_cast<void>(gpu.api().event_destroy(e));
@@ -55,7 +53,6 @@ struct Station {
   ThrottleWatch throttle;
   std::unique_ptr<SharedMemory> flush;  ///< twice the L2 cache; its content does not matter
   std::array<driver::Event, 2> events{};
-  double peak_bytes_per_ms = 0;  ///< nominal speed of the memory; 0 = unknown
 
  private:
   std::shared_ptr<std::mutex> mutex_;

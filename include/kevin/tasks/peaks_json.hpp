@@ -1,5 +1,5 @@
-#ifndef KEVIN_TASKS_MEASURED_PEAKS_HPP
-#define KEVIN_TASKS_MEASURED_PEAKS_HPP
+#ifndef KEVIN_TASKS_PEAKS_JSON_HPP
+#define KEVIN_TASKS_PEAKS_JSON_HPP
 
 #include <cmath>
 #include <fstream>
@@ -11,21 +11,9 @@
 
 #include "kevin/core/error.hpp"
 #include "kevin/tasks/json_fields.hpp"
+#include "kevin/tasks/peaks.hpp"
 
 namespace kevin::tasks {
-
-/// What a device can do at most, as measured once by a micro-benchmark (benchmarks/cuda_peaks.cpp), not as a data
-/// sheet says. A multiply-add counts as one.
-struct MeasuredPeaks {
-  std::string device;               ///< "NVIDIA H200"
-  std::string measured;             ///< by what, and when
-  double bytes_per_s = 0;           ///< reading the device's memory
-  double cache_bytes = 0;           ///< of the last cache: so much that is written need not reach the memory in time
-  double float32_per_s = 0;         ///< float32 multiply-adds of the ordinary units
-  double matrix_per_s = 0;          ///< multiply-adds of float16 by the matrix units
-  double transcendental_per_s = 0;  ///< exp of float32
-  friend bool operator==(const MeasuredPeaks&, const MeasuredPeaks&) = default;
-};
 
 /// Reads {"schema": "kevin.peaks/1", "device": ..., "measured": ..., "bytes_per_s": ..., ...}, all keys needed and no
 /// others, all figures above 0. Error(bad_input) names the place after `where`.
@@ -73,4 +61,4 @@ struct MeasuredPeaks {
 
 }  // namespace kevin::tasks
 
-#endif  // KEVIN_TASKS_MEASURED_PEAKS_HPP
+#endif  // KEVIN_TASKS_PEAKS_JSON_HPP

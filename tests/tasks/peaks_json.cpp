@@ -1,4 +1,4 @@
-#include "kevin/tasks/measured_peaks.hpp"
+#include "kevin/tasks/peaks_json.hpp"
 
 #include <doctest/doctest.h>
 
