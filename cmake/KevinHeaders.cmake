@@ -101,6 +101,7 @@ set(KEVIN_EVAL_HEADERS
   include/kevin/eval/cuda/driver.hpp
   include/kevin/eval/cuda/driver_types.hpp
   include/kevin/eval/cuda/head_start.hpp
+  include/kevin/eval/cuda/hidden_time.hpp
   include/kevin/eval/cuda/judge_kernels.hpp
   include/kevin/eval/cuda/judge_options.hpp
   include/kevin/eval/cuda/judge_source.hpp

@@ -4,6 +4,7 @@
 #include <kevin/cpu.hpp>
 #include <kevin/cuda.hpp>
 #include <kevin/kevin.hpp>
+#include <kevin/tasks/peaks_json.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -54,12 +55,13 @@ Judged judge_on_cpu(const kevin::Task& task, const kevin::Candidate& candidate, 
 }
 
 Judged judge_on_gpu(const kevin::Task& task, const kevin::Candidate& candidate, std::uint64_t seed, int gpu,
-                    std::string_view tf32, bool compile_only) {
+                    std::string_view tf32, const std::string& peaks, bool compile_only) {
   kevin::cuda::EvaluatorOptions options;
   options.gpus = {gpu};
   options.spares = 1;
   options.compile_only = compile_only;
   options.judge.variants = true;
+  if (!peaks.empty()) options.judge.peaks = kevin::tasks::load_peaks(peaks);
   for (const auto t : {kevin::tasks::Tf32::convolutions, kevin::tasks::Tf32::all}) {
     if (tf32 == to_string(t)) options.judge.baseline_tf32 = t;
   }
@@ -152,6 +154,7 @@ int main(int argc, char** argv) {
   int threads = 1;
   int gpu = 0;
   std::string tf32 = "none";
+  std::string peaks;
   bool compile_only = false;
   bool json = false;
   bool list = false;
@@ -171,6 +174,7 @@ int main(int argc, char** argv) {
                  "What of TF32 the timed reference may use (cuda); convolutions is PyTorch's own setting")
       ->check(CLI::IsMember({"none", "convolutions", "all"}))
       ->capture_default_str();
+  app.add_option("--peaks", peaks, "What benchmarks/cuda_peaks measured of the GPU, for the speed of light (cuda)");
   app.add_flag("--compile-only", compile_only, "Compile and go no further; needs no GPU (cuda)");
   app.add_flag("--json", json, "Print the verdict as JSON");
   app.add_flag("--list", list, "Print the embedded tasks, or with --task FILE.json those of a file");
@@ -199,9 +203,11 @@ int main(int argc, char** argv) {
     const kevin::Candidate candidate{read_source(file)};
     if (app.count("--tf32") > 0 && backend != "cuda")
       throw kevin::Error(kevin::ErrorCode::bad_input, "--tf32 belongs to --backend cuda");
+    if (!peaks.empty() && backend != "cuda")
+      throw kevin::Error(kevin::ErrorCode::bad_input, "--peaks belongs to --backend cuda");
     if (compile_only && backend != "cuda")
       throw kevin::Error(kevin::ErrorCode::bad_input, "--compile-only belongs to --backend cuda");
-    const Judged judged = backend == "cuda" ? judge_on_gpu(task, candidate, seed, gpu, tf32, compile_only)
+    const Judged judged = backend == "cuda" ? judge_on_gpu(task, candidate, seed, gpu, tf32, peaks, compile_only)
                                             : judge_on_cpu(task, candidate, seed, threads);
     const kevin::Verdict& verdict = judged.verdict;
     const kevin::Score score = kevin::KevinReward{}(verdict);

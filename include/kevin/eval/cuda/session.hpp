@@ -18,6 +18,7 @@
 #include "kevin/core/random.hpp"
 #include "kevin/eval/cuda/baseline.hpp"
 #include "kevin/eval/cuda/head_start.hpp"
+#include "kevin/eval/cuda/hidden_time.hpp"
 #include "kevin/eval/cuda/judge_options.hpp"
 #include "kevin/eval/cuda/plan.hpp"
 #include "kevin/eval/cuda/runner_failure.hpp"
@@ -226,7 +227,7 @@ class Session {
     if (!launch(set, eviction())) return false;
     ms = last_.event_ms;
     head_start_.saw(last_.late);
-    beside_.push_back(last_.wall_ms - last_.event_ms);
+    hidden_.saw_run(last_.wall_ms, last_.event_ms);
     return true;
   }
 
@@ -294,7 +295,11 @@ class Session {
       if (fresh ? eval::enough(options_.timing, *v.candidate, *v.baseline, spent, overhead) : last) break;
     }
     Verdict& v = result.verdict;
-    compare_clocks(candidate);
+    if (const double hidden = hidden_.beyond(v.candidate->median_ms); hidden > 0) {
+      for (double& ms : candidate) ms += hidden;
+      v.candidate = eval::summarize(candidate);
+      v.flags.emplace_back("clocks_disagree");
+    }
     v.speedup = v.baseline->median_ms / v.candidate->median_ms;
     if (head_start_.gave_up()) v.flags.emplace_back("late_launches");
     if (v.candidate->samples < 6) v.flags.emplace_back("few_samples");
@@ -313,8 +318,7 @@ class Session {
   /// given more than their due, and a candidate that stretches its own side's gains nothing.
   [[nodiscard]] bool measure_floor() {
     result.floor_ms = std::numeric_limits<double>::infinity();
-    beside_.clear();
-    beside_nothing_.clear();
+    hidden_.start_over();
     std::vector<torch::Tensor> none;
     for (int i = -1; i < 7; ++i) {
       const std::uint32_t head_start = head_start_.microseconds();
@@ -323,19 +327,9 @@ class Session {
         return false;
       if (i < 0) continue;
       result.floor_ms = std::min({result.floor_ms, theirs, last_.event_ms});
-      beside_nothing_.push_back(last_.wall_ms - last_.event_ms);
+      hidden_.saw_nothing(last_.wall_ms, last_.event_ms);
     }
     return true;
-  }
-
-  /// The events lie in the driver's memory of the candidate's own context. Should it have got hold of them, then what
-  /// they hide shows on this process' clock: the time beside the events, against that of an empty plan, is added.
-  void compare_clocks(std::vector<double>& candidate) {
-    const double hidden = eval::summarize(beside_).median_ms - eval::summarize(beside_nothing_).median_ms;
-    if (!(hidden > 0.1 + 0.25 * result.verdict.candidate->median_ms)) return;
-    for (double& ms : candidate) ms += hidden;
-    result.verdict.candidate = eval::summarize(candidate);
-    result.verdict.flags.emplace_back("clocks_disagree");
   }
 
   /// The same launches in other circumstances, on inputs drawn once: for people, never for the score.
@@ -395,8 +389,7 @@ class Session {
   HeadStart head_start_ = HeadStart::none();
   LaunchPlan plan_;
   std::vector<protocol::KernelFigures> figures_;
-  std::vector<double> beside_;  ///< of each timed run: time from asking to answer that is not between the events
-  std::vector<double> beside_nothing_;  ///< the same of an empty plan
+  HiddenTime hidden_;
   CallResult last_;
   bool lost_ = false;
 };
