@@ -213,8 +213,7 @@ TEST_CASE("a task that the policy was not made for is an error that names it") {
   const ChoicePolicy policy({tasks()[0]}, 1);
   Rng rng(1);
   const Context other{.task = std::make_shared<const Task>(tasks()[1])};
-  CHECK_THROWS_WITH_AS(static_cast<void>(policy.act(other, rng)), doctest::Contains("kevin/l1/36@small"),
-                       kevin::Error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(policy.act(other, rng)), doctest::Contains("kevin/l1/36@small"), kevin::Error);
   CHECK_THROWS_AS(ChoicePolicy({}, 1), kevin::Error);
 }
 

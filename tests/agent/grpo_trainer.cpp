@@ -116,6 +116,69 @@ TEST_CASE("minibatches accumulate to the step of the whole batch") {
   CHECK(x.objective == doctest::Approx(y.objective).epsilon(1e-4).scale(1));
 }
 
+TEST_CASE("minibatches make the same step with every loss that is defined on the whole batch") {
+  for (const char* name : {"grpo", "dr_grpo", "dapo", "cispo", "gspo"}) {
+    CAPTURE(name);
+    toy::NetPolicy a(6);
+    toy::NetPolicy b(6);
+    const auto groups = play(a, 1);
+    Trainer whole(a, {.objective = kevin::rl::objective_named(name)});
+    Trainer parts(b, {.objective = kevin::rl::objective_named(name), .minibatch_samples = 36});
+    const auto x = whole.update(groups);
+    const auto y = parts.update(groups);
+    CHECK(x.gradient_norm == doctest::Approx(y.gradient_norm).epsilon(1e-3));
+    CHECK(x.entropy == doctest::Approx(y.entropy).epsilon(1e-4));
+  }
+}
+
+TEST_CASE("groups without a signal can be left out, so that they do not thin out the others") {
+  toy::NetPolicy a(9);
+  toy::NetPolicy b(9);
+  auto groups = play(a, 1);
+  for (auto& t : groups[0]) {
+    for (auto& turn : t.turns) turn.reward = 1;
+  }
+  for (auto& t : groups[0]) t.turns.resize(1);  // equal returns
+  Trainer keeps(a, {.gradient_steps = 1});
+  Trainer drops(b, {.drop_constant_groups = true, .gradient_steps = 1});
+  const auto kept = keeps.update(groups);
+  const auto dropped = drops.update(groups);
+  CHECK(kept.groups_without_signal == 1);
+  CHECK(dropped.groups_without_signal == 1);
+  CHECK(kept.samples == 16 + 48);
+  CHECK(dropped.samples == 48);
+  CHECK(dropped.gradient_norm == doctest::Approx(kept.gradient_norm * 64 / 48).epsilon(1e-3));
+}
+
+TEST_CASE("answers that were cut off carry no loss when asked for, but their scores count in the group") {
+  toy::NetPolicy policy(10);
+  auto groups = play(policy, 1);
+  groups[1][2].turns[0].sample.truncated = true;
+  CHECK(Trainer(policy).update(groups).samples == 96);
+  const auto stats = Trainer(policy, {.mask_truncated = true}).update(groups);
+  CHECK(stats.samples == 95);
+  CHECK(stats.samples_truncated == 1);
+}
+
+TEST_CASE("a KL penalty keeps the policy close to a reference that is not trained") {
+  const auto distance_after = [](double weight) {
+    toy::NetPolicy policy(11);
+    toy::NetPolicy reference(11);
+    toy::NetPolicy untouched(11);
+    GrpoConfig config{.learning_rate = 0.02, .max_gradient_norm = 5};
+    config.objective.kl_weight = weight;
+    Trainer trainer(policy, config, &reference);
+    kevin::agent::UpdateStats stats;
+    for (std::uint64_t update = 0; update < 20; ++update) stats = trainer.update(play(policy, update));
+    CHECK(same_parameters(reference.module(), untouched.module()));
+    double distance = 0;
+    for (std::size_t i = 0; i < 4; ++i)
+      distance += (policy.module().parameters()[i] - reference.module().parameters()[i]).norm().item<double>();
+    return distance;
+  };
+  CHECK(distance_after(3.0) < 0.5 * distance_after(0));
+}
+
 TEST_CASE("no groups are no samples and no step") {
   toy::NetPolicy policy(7);
   Trainer trainer(policy);
@@ -131,6 +194,7 @@ TEST_CASE("an impossible configuration is refused and the text names the field")
   refused({.learning_rate = -1}, "learning_rate");
   refused({.max_gradient_norm = 0}, "max_gradient_norm");
   refused({.returns = {.gamma = 2}}, "gamma");
-  refused({.objective = {.clip_low = 1}}, "clip_low");
+  refused({.objective = {.clip_low = -0.1}}, "clip_low");
+  refused({.objective = {.dual_clip = 1.0}}, "dual_clip");
   refused({.objective = {.constant = 0}}, "constant");
 }

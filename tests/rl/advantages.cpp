@@ -34,6 +34,33 @@ TEST_CASE("leave-one-out is each return less the mean of the others") {
   CHECK(a[3][0] == doctest::Approx(-0.5 - (0.3 + 2.5 + 1.75) / 3));
 }
 
+TEST_CASE("leave-trajectory-out is each return less the mean of all turns of the other trajectories") {
+  const PerTurn r{{0.3, 2.5}, {1.75}, {}, {-0.5}};
+  const auto a = group_advantages(r, {.normalize = Normalize::leave_trajectory_out});
+  CHECK(a[0][0] == doctest::Approx(0.3 - (1.75 - 0.5) / 2));
+  CHECK(a[0][1] == doctest::Approx(2.5 - (1.75 - 0.5) / 2));
+  CHECK(a[1][0] == doctest::Approx(1.75 - (0.3 + 2.5 - 0.5) / 3));
+  CHECK(group_advantages({{1.0, 2.0}}, {.normalize = Normalize::leave_trajectory_out}) == PerTurn{{0.0, 0.0}});
+}
+
+TEST_CASE("groups by task and turn compare a turn with the same turn of the other trajectories alone") {
+  const PerTurn r{{1, 10}, {3, 30}, {2}};
+  const auto a =
+      group_advantages(r, {.normalize = Normalize::leave_one_out, .group_by = kevin::rl::GroupBy::task_and_turn});
+  CHECK(a[0][0] == doctest::Approx(1 - 2.5));
+  CHECK(a[1][0] == doctest::Approx(3 - 1.5));
+  CHECK(a[2][0] == doctest::Approx(0).scale(1));
+  CHECK(a[0][1] == doctest::Approx(-20));
+  CHECK(a[1][1] == doctest::Approx(20));
+  // a turn that one trajectory alone reached is compared with nothing
+  CHECK(group_advantages({{1, 5}, {3}}, {.group_by = kevin::rl::GroupBy::task_and_turn})[0][1] == 0);
+}
+
+TEST_CASE("a group has a signal when some advantage is not 0") {
+  CHECK(kevin::rl::has_signal({{0, 0}, {0, 0.1}}));
+  CHECK_FALSE(kevin::rl::has_signal({{0, 0}, {}}));
+}
+
 TEST_CASE("advantages have mean 0 and keep the shape of the returns") {
   const PerTurn r{{0.3, 2.5}, {1.75}, {}, {-0.5}};
   for (Normalize n : {Normalize::standard, Normalize::mean_only, Normalize::leave_one_out}) {

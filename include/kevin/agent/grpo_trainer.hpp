@@ -22,15 +22,17 @@ namespace kevin::agent {
 /// its own and later scores; advantages are normalised over all turns of a task; the clipped objective is maximised by
 /// AdamW.
 ///
-/// Generic over the environment: it sees observations, samples and rewards only. Keeps a reference to the policy.
+/// Generic over the environment: it sees observations, samples and rewards only. Keeps references to the policies.
 template <Env E, TrainablePolicy<E> P>
 class GrpoTrainer {
  public:
   using Group = GroupOf<E>;
 
-  /// Throws Error(bad_input) when the configuration is impossible.
-  explicit GrpoTrainer(P& policy, GrpoConfig config = {})
+  /// `reference`: whom the KL penalty keeps the policy close to; null: the policy that sampled the batch. It is not
+  /// trained and not part of save(). Throws Error(bad_input) when the configuration is impossible.
+  explicit GrpoTrainer(P& policy, GrpoConfig config = {}, P* reference = nullptr)
       : policy_(&policy),
+        reference_(reference),
         config_(checked(std::move(config))),
         optimizer_(parameters_of(policy), optimizer_options(config_)) {}
 
@@ -98,6 +100,7 @@ class GrpoTrainer {
     std::vector<const ObservationOf<E>*> observations;
     std::vector<const Sample*> samples;
     std::vector<float> advantages;
+    rl::ObjectiveCounts counts;
   };
 
   static GrpoConfig checked(GrpoConfig config) {
@@ -123,18 +126,23 @@ class GrpoTrainer {
     Batch batch;
     for (const Group& group : groups) {
       const rl::PerTurn advantages = rl::group_advantages(rl::returns(group, config_.returns), config_.advantages);
-      bool signal = false;
+      if (!rl::has_signal(advantages)) {
+        ++stats.groups_without_signal;
+        if (config_.drop_constant_groups) continue;
+      }
       for (std::size_t j = 0; j < group.size(); ++j) {
         for (std::size_t t = 0; t < advantages[j].size(); ++t) {
           const auto& turn = group[j].turns[t];
           if (turn.sample.completion_ids.empty()) continue;
+          if (turn.sample.truncated) ++stats.samples_truncated;
+          if (turn.sample.truncated && config_.mask_truncated) continue;
           batch.observations.push_back(&turn.observation);
           batch.samples.push_back(&turn.sample);
           batch.advantages.push_back(static_cast<float>(advantages[j][t]));
-          signal = signal || advantages[j][t] != 0;
+          ++batch.counts.samples;
+          batch.counts.tokens += turn.sample.completion_ids.size();
         }
       }
-      stats.groups_without_signal += signal ? 0 : 1;
     }
     return batch;
   }
@@ -162,34 +170,38 @@ class GrpoTrainer {
   void gradient_step(const Batch& batch, bool first, UpdateStats& stats) {
     optimizer_.zero_grad();
     const std::size_t n = batch.samples.size();
-    double objective = 0;
-    double entropy = 0;
-    double ratio = 0;
-    double max_ratio = 0;
-    double clipped = 0;
-    double kl = 0;
+    UpdateStats sums;
+    sums.mean_ratio = 0;
+    sums.max_ratio = 0;
     bool finite = true;
     for (std::size_t from = 0; from < n && finite; from += config_.minibatch_samples) {
       const std::size_t count = std::min(config_.minibatch_samples, n - from);
+      const auto observations = std::span(batch.observations).subspan(from, count);
       const auto samples = std::span(batch.samples).subspan(from, count);
-      const TokenEvaluation now = policy_->evaluate(std::span(batch.observations).subspan(from, count), samples);
-      const torch::Tensor before = sampled_logprobs(samples, now.logprobs.size(1)).to(now.logprobs.device());
-      const torch::Tensor advantages =
-          torch::from_blob(const_cast<float*>(batch.advantages.data() + from), {static_cast<std::int64_t>(count)})
-              .to(now.logprobs.device());
-      const ObjectiveTensors parts = clipped_objective(now.logprobs, before, advantages, now.mask, config_.objective);
-      const torch::Tensor mean_entropy = (now.entropy * now.mask).sum() / now.mask.sum().clamp_min(1);
-      const double share = static_cast<double>(count) / static_cast<double>(n);
-      const torch::Tensor loss = -(parts.value + config_.entropy_weight * mean_entropy) * share;
+      const TokenEvaluation now = policy_->evaluate(observations, samples);
+      ObjectiveBatch part{.logprobs = now.logprobs,
+                          .sampled_logprobs = sampled_logprobs(samples, now.logprobs.size(1)).to(now.logprobs.device()),
+                          .advantages = torch::from_blob(const_cast<float*>(batch.advantages.data() + from),
+                                                         {static_cast<std::int64_t>(count)})
+                                            .to(now.logprobs.device()),
+                          .mask = now.mask};
+      if (reference_ != nullptr && config_.objective.kl_weight > 0) {
+        const torch::NoGradGuard no_grad;
+        part.reference_logprobs = reference_->evaluate(observations, samples).logprobs;
+      }
+      const ObjectiveTensors parts = clipped_objective(part, config_.objective, batch.counts);
+      const torch::Tensor entropy =
+          (now.entropy * now.mask).sum() / static_cast<double>(std::max<std::size_t>(1, batch.counts.tokens));
+      const torch::Tensor loss = -(parts.value + config_.entropy_weight * entropy);
       finite = std::isfinite(loss.template item<double>());
       if (!finite) break;
       loss.backward();
-      objective += share * parts.value.template item<double>();
-      entropy += share * mean_entropy.template item<double>();
-      ratio += share * parts.mean_ratio.template item<double>();
-      max_ratio = std::max(max_ratio, parts.max_ratio.template item<double>());
-      clipped += share * parts.clip_fraction.template item<double>();
-      kl += share * parts.mean_kl.template item<double>();
+      sums.objective += parts.value.template item<double>();
+      sums.entropy += entropy.template item<double>();
+      sums.mean_ratio += parts.mean_ratio.template item<double>();
+      sums.max_ratio = std::max(sums.max_ratio, parts.max_ratio.template item<double>());
+      sums.clip_fraction += parts.clip_fraction.template item<double>();
+      sums.approx_kl += parts.mean_kl.template item<double>();
     }
     const double norm =
         finite ? torch::nn::utils::clip_grad_norm_(parameters_of(*policy_), config_.max_gradient_norm) : 0;
@@ -199,16 +211,17 @@ class GrpoTrainer {
       return;
     }
     optimizer_.step();
-    stats.objective = objective;
-    if (first) stats.entropy = entropy;
-    stats.mean_ratio = ratio;
-    stats.max_ratio = max_ratio;
-    stats.clip_fraction = clipped;
-    stats.approx_kl = kl;
+    stats.objective = sums.objective;
+    if (first) stats.entropy = sums.entropy;
+    stats.mean_ratio = sums.mean_ratio;
+    stats.max_ratio = sums.max_ratio;
+    stats.clip_fraction = sums.clip_fraction;
+    stats.approx_kl = sums.approx_kl;
     stats.gradient_norm = norm;
   }
 
   P* policy_;
+  P* reference_;
   GrpoConfig config_;
   torch::optim::AdamW optimizer_;
   std::int64_t updates_ = 0;

@@ -58,6 +58,7 @@ template <Trajectory T>
                      {"truncated", turn.truncated},
                      {"prompt_ids", turn.sample.prompt_ids},
                      {"completion_ids", turn.sample.completion_ids},
+                     {"answer_truncated", turn.sample.truncated},
                      {"logprobs", std::move(logprobs)}});
   }
   return {{"schema", "kevin.trajectory/1"}, {"update", update},         {"task", task},

@@ -18,6 +18,7 @@ struct Sample {
   std::vector<std::int64_t> prompt_ids;
   std::vector<std::int64_t> completion_ids;
   std::vector<float> logprobs;
+  bool truncated = false;  ///< the answer was cut off at its length limit
   friend bool operator==(const Sample&, const Sample&) = default;
 };
 
