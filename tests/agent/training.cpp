@@ -50,6 +50,36 @@ TEST_CASE("training improves the mean return and reports each update") {
 }
 
 TEST_CASE(
+    "with dynamic sampling an update learns from other tasks than those that teach nothing, and the log keeps all") {
+  const Folder folder;
+  const fs::path log = folder.path / "log.jsonl";
+  toy::NetPolicy policy(3);
+  Trainer trainer(policy);
+  const auto half_hopeless = [](std::size_t task, std::size_t) {
+    return toy::Secret{.task = task % 2, .hopeless = task >= 2};
+  };
+  std::size_t groups = 0;
+  kevin::agent::train(half_hopeless, {"a", "b", "c", "d"}, trainer,
+                      {.updates = 6,
+                       .tasks_per_update = 2,
+                       .trajectories = 16,
+                       .turns = 3,
+                       .resample_rounds = 20,
+                       .seed = 5,
+                       .log = log},
+                      [&](const kevin::agent::TrainingProgress<toy::Secret>& p) {
+                        CHECK(p.stats.groups_without_signal == 0);
+                        CHECK(p.tasks.size() == 2);
+                        for (const std::size_t t : p.tasks) CHECK(t < 2);
+                        groups += p.groups.size();
+                      });
+  CHECK(groups == 12);
+  const auto lines = kevin::agent::read_trajectory_log(log);
+  CHECK(lines.size() > 12 * 16);  // those that were discarded too
+  CHECK(std::any_of(lines.begin(), lines.end(), [](const auto& l) { return l.at("task") == "c"; }));
+}
+
+TEST_CASE(
     "a run killed at any moment and resumed leaves the checkpoint and the log of an undisturbed run, byte for byte") {
   const Folder folder;
   REQUIRE(run_program(folder.path, "whole", 6, 2, 0) == 0);

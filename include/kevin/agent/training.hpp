@@ -25,6 +25,9 @@ struct TrainingOptions {
   std::size_t tasks_per_update = 0;  ///< drawn without replacement; 0: all tasks in each update (Kevin: 8)
   std::size_t trajectories = 16;     ///< per task
   std::size_t turns = 4;
+  /// Dynamic sampling (DAPO, arXiv 2503.14476, section 3.2): groups without a signal are sampled again so many times,
+  /// from tasks that the update does not have yet, where there are some. The log keeps what they said.
+  std::size_t resample_rounds = 0;
   std::uint64_t seed = 0;
   std::size_t threads = 0;
   std::size_t retries = 1;             ///< of a trajectory whose environment failed
@@ -65,6 +68,24 @@ struct Nothing {
   std::sort(all.begin(), all.end());
   return all;
 }
+
+/// Tasks in place of tasks[slots[...]]: such as the update does not have, drawn without replacement; where these run
+/// out, the old ones.
+[[nodiscard]] inline std::vector<std::size_t> replace_tasks(std::size_t number, const std::vector<std::size_t>& tasks,
+                                                            const std::vector<std::size_t>& slots, std::uint64_t seed) {
+  std::vector<std::size_t> spare;
+  for (std::size_t t = 0; t < number; ++t) {
+    if (std::find(tasks.begin(), tasks.end(), t) == tasks.end()) spare.push_back(t);
+  }
+  Rng rng(seed, "tasks");
+  std::vector<std::size_t> chosen;
+  for (const std::size_t slot : slots) {
+    const std::size_t i = chosen.size();
+    if (i < spare.size()) std::swap(spare[i], spare[i + rng.below(spare.size() - i)]);
+    chosen.push_back(i < spare.size() ? spare[i] : tasks[slot]);
+  }
+  return chosen;
+}
 }  // namespace detail
 
 /// One run of training: in each update sample a group for each task, learn from them, log them, write a checkpoint.
@@ -85,7 +106,8 @@ class TrainingRun {
                  {"tasks", task_names_},
                  {"trajectories", options_.trajectories},
                  {"turns", options_.turns},
-                 {"tasks_per_update", options_.tasks_per_update}};
+                 {"tasks_per_update", options_.tasks_per_update},
+                 {"resample_rounds", options_.resample_rounds}};
     if (!options_.log.empty()) log_.emplace(options_.log);  // first: its lock also guards the checkpoint
     std::error_code error;
     if (!options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint, error)) {
@@ -144,36 +166,71 @@ class TrainingRun {
                     {{"run", identity_}, {"updates", result_.updates}, {"log_bytes", log_bytes_}});
   }
 
+  /// A group for each of `tasks`.
+  template <class MakeEnv>
+  [[nodiscard]] std::vector<GroupOf<E>> sample(MakeEnv& make_env, const std::vector<std::size_t>& tasks,
+                                               std::uint64_t seed) {
+    return rollout_groups([&](std::size_t i, std::size_t trajectory) { return make_env(tasks[i], trajectory); },
+                          tasks.size(), trainer_.policy(),
+                          {.trajectories = options_.trajectories,
+                           .turns = options_.turns,
+                           .seed = seed,
+                           .threads = options_.threads,
+                           .retries = options_.retries,
+                           .stop = options_.stop});
+  }
+
+  /// Numbers of the groups from which nothing can be learnt.
+  [[nodiscard]] std::vector<std::size_t> without_signal(const std::vector<GroupOf<E>>& groups) const {
+    std::vector<std::size_t> found;
+    const GrpoConfig& config = trainer_.config();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (!rl::has_signal(rl::group_advantages(rl::returns(groups[i], config.returns), config.advantages)))
+        found.push_back(i);
+    }
+    return found;
+  }
+
+  /// Logs a group and gives its returns.
+  rl::PerTurn log(std::size_t task, const GroupOf<E>& group) {
+    rl::PerTurn returns = rl::returns(group, trainer_.config().returns);
+    if (!log_) return returns;
+    const rl::PerTurn advantages = rl::group_advantages(returns, trainer_.config().advantages);
+    for (std::size_t j = 0; j < group.size(); ++j)
+      log_->add(trajectory_json(group[j], task_names_[task], result_.updates, returns[j], advantages[j]));
+    return returns;
+  }
+
   template <class MakeEnv, class OnUpdate>
   void update(MakeEnv& make_env, const OnUpdate& on_update) {
     const std::uint64_t seed = derive_seed(options_.seed, "update", result_.updates);
-    const std::vector<std::size_t> tasks = detail::draw_tasks(task_names_.size(), options_.tasks_per_update, seed);
-    const GroupOptions group_options{.trajectories = options_.trajectories,
-                                     .turns = options_.turns,
-                                     .seed = seed,
-                                     .threads = options_.threads,
-                                     .retries = options_.retries,
-                                     .stop = options_.stop};
-    const auto groups =
-        rollout_groups([&](std::size_t i, std::size_t trajectory) { return make_env(tasks[i], trajectory); },
-                       tasks.size(), trainer_.policy(), group_options);
+    std::vector<std::size_t> tasks = detail::draw_tasks(task_names_.size(), options_.tasks_per_update, seed);
+    std::vector<GroupOf<E>> groups = sample(make_env, tasks, seed);
+    std::vector<std::pair<std::size_t, GroupOf<E>>> discarded;
+    for (std::size_t round = 0; round < options_.resample_rounds && !stop_requested(options_.stop); ++round) {
+      const std::vector<std::size_t> barren = without_signal(groups);
+      if (barren.empty()) break;
+      const std::uint64_t again = derive_seed(seed, "resample", round);
+      const std::vector<std::size_t> others = detail::replace_tasks(task_names_.size(), tasks, barren, again);
+      std::vector<GroupOf<E>> fresh = sample(make_env, others, again);
+      for (std::size_t k = 0; k < barren.size(); ++k) {
+        discarded.emplace_back(std::exchange(tasks[barren[k]], others[k]),
+                               std::exchange(groups[barren[k]], std::move(fresh[k])));
+      }
+    }
     if (stop_requested(options_.stop)) {  // an update from half a batch could not be repeated
       result_.stopped = true;
       return;
     }
     const UpdateStats stats = trainer_.update(groups);
     ++result_.updates;
+    for (const auto& [task, group] : discarded) log(task, group);
     double total = 0;
     std::size_t turns = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      const rl::PerTurn returns = rl::returns(groups[i], trainer_.config().returns);
-      const rl::PerTurn advantages = rl::group_advantages(returns, trainer_.config().advantages);
-      for (std::size_t j = 0; j < groups[i].size(); ++j) {
-        if (log_) {
-          log_->add(trajectory_json(groups[i][j], task_names_[tasks[i]], result_.updates, returns[j], advantages[j]));
-        }
-        total += std::accumulate(returns[j].begin(), returns[j].end(), 0.0);
-        turns += returns[j].size();
+      for (const auto& trajectory : log(tasks[i], groups[i])) {
+        total += std::accumulate(trajectory.begin(), trajectory.end(), 0.0);
+        turns += trajectory.size();
       }
     }
     if (log_) log_->flush();
